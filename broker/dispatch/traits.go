@@ -1,0 +1,32 @@
+package dispatch
+
+import "spoolctl/wire"
+
+// hashSpace is the number of key hashes of Key_Shared.
+const hashSpace = 1 << 16
+
+// traits is what dispatching needs to know of a stored entry.
+type traits struct {
+	deliverAt int64  // ms since 1970, 0 = at once
+	hash      uint16 // of the key
+	uuid      []byte // of a chunked message; aliases the entry
+	chunk     int32
+	chunks    int32 // 0 or 1 = not chunked
+}
+
+// traitsOf reads them from an entry. One that cannot be read is sent like an
+// ordinary message: the client is the one to report it.
+func traitsOf(data []byte) traits {
+	parts, err := wire.SplitEntry(data)
+	if err != nil {
+		return traits{}
+	}
+	m, err := wire.ParseMetadata(parts.Metadata)
+	if err != nil {
+		return traits{}
+	}
+	return traits{
+		deliverAt: m.DeliverAt, hash: uint16(wire.KeyHash(&m) % hashSpace),
+		uuid: m.UUID, chunk: m.ChunkID, chunks: m.NumChunks,
+	}
+}

@@ -1,0 +1,271 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"spoolctl/broker/fault"
+	"spoolctl/broker/meter"
+	"spoolctl/storage"
+	"spoolctl/storage/record"
+	"spoolctl/wire"
+	"spoolctl/wire/pb"
+)
+
+// maxBatch is the largest number of messages that one entry may claim to hold.
+const maxBatch = 1 << 20
+
+// Receipt answers one SEND.
+type Receipt struct {
+	ProducerID        uint64
+	Sequence, Highest uint64
+	Position          wire.Position
+	Size              int // bytes of the entry
+}
+
+// ProducerOutlet is the connection behind a producer. Its methods must not block.
+type ProducerOutlet interface {
+	// Receipts queues receipts, which are in order, and wakes the writer once. The
+	// slice is the caller's again on return.
+	Receipts(rs []Receipt)
+	// CloseProducer tells the client that it has to make the producer again, and
+	// forgets it: later SENDs of it are ignored.
+	CloseProducer(producerID uint64)
+	// ProducerReady tells a producer that waited that it has the topic now.
+	ProducerReady(p *Producer)
+	// PublishDone gives back what unanswered SENDs of so many bytes took.
+	PublishDone(bytes int)
+}
+
+// ProducerOptions describe a producer.
+type ProducerOptions struct {
+	ID            uint64 // chosen by the client, unique in its connection
+	Request       uint64 // of the PRODUCER command, for ProducerReady
+	Name          string // empty: one is made up
+	Generated     bool   // the name was made up, now or before a reconnect
+	Epoch         uint64 // counts the client's reconnects
+	Access        pb.ProducerAccessMode
+	TopicEpoch    uint64 // from an earlier exclusive access
+	HasTopicEpoch bool
+	Encrypted     bool
+	Metadata      map[string]string
+	Address       string
+	Version       string
+	Outlet        ProducerOutlet
+}
+
+// Producer is one attached producer.
+type Producer struct {
+	ID         uint64
+	Request    uint64
+	Name       string
+	Generated  bool
+	Epoch      uint64
+	Access     pb.ProducerAccessMode
+	TopicEpoch atomic.Uint64
+	Metadata   map[string]string
+	Address    string
+	Version    string
+	Connected  time.Time
+
+	t      *Topic
+	outlet ProducerOutlet
+	ready  atomic.Bool // may publish
+	failed atomic.Bool // a publish failed: the client has to make the producer again
+
+	mu      sync.Mutex
+	pending int           // publishes without an answer
+	idle    chan struct{} // closed when pending reaches 0; nil when nobody waits
+
+	In     meter.Flow
+	Chunks meter.Flow
+}
+
+// Topic is where the producer publishes.
+func (p *Producer) Topic() *Topic { return p.t }
+
+// Ready says whether the producer may publish; one that waits for exclusive access may not yet.
+func (p *Producer) Ready() bool { return p.ready.Load() }
+
+// Publish takes one SEND. entry is the frame's payload, from the checksum magic on; it
+// is kept and must not be changed. The answer comes through the outlet, in order. An
+// error refuses the message: Checksum, NotAllowed, Terminated. Publishes of a producer
+// that is being closed are ignored, as its client will send them again.
+func (p *Producer) Publish(s wire.Send, entry []byte) error {
+	if p.failed.Load() || p.t.closed.Load() || !p.ready.Load() {
+		p.outlet.PublishDone(len(entry))
+		return nil
+	}
+	parts, err := wire.SplitEntry(entry)
+	if err != nil {
+		return fault.Wrap(fault.Checksum, err, "the message cannot be read")
+	}
+	if err := parts.Verify(); err != nil {
+		return fault.Wrap(fault.Checksum, err, "the message was damaged on its way")
+	}
+	m, err := wire.ParseMetadata(parts.Metadata)
+	if err != nil {
+		return fault.Wrap(fault.Checksum, err, "the message's metadata cannot be read")
+	}
+	switch {
+	case s.HasTxn || m.HasTxn:
+		return fault.New(fault.NotAllowed, "transactions are not available on this broker")
+	case m.NumMessages < 1 || m.NumMessages > maxBatch:
+		return fault.New(fault.NotAllowed, "a batch of %d messages is not allowed; at most %d", m.NumMessages, maxBatch)
+	}
+	if s.IsChunk {
+		p.Chunks.Add(p.t.r.opt.Now(), 1, int64(len(entry)))
+		p.t.chunks.Add(1)
+	}
+	p.begin()
+	if p.t.feed != nil {
+		if !p.t.feed.add(p, s, m.NumMessages, entry) {
+			p.end(1, len(entry))
+		}
+		return nil
+	}
+	state := record.ChecksumVerified
+	if !parts.HasChecksum {
+		state = record.ChecksumAbsent
+	}
+	err = p.t.store.Append(storage.Append{
+		Data: entry, PublishTime: int64(m.PublishTime), Messages: m.NumMessages, Checksum: state,
+		Tag: p, Sequence: s.SequenceID, Highest: s.HighestSequenceID,
+	})
+	if err == nil {
+		return nil
+	}
+	p.end(1, 0)
+	if errors.Is(err, storage.ErrTerminated) {
+		return fault.New(fault.Terminated, "Topic was already terminated")
+	}
+	if errors.Is(err, storage.ErrTooLarge) {
+		return fault.Wrap(fault.NotAllowed, err, "the message is too large")
+	}
+	p.t.r.opt.Logger.Warn("a publish was refused by the store", "topic", p.t.name.String(), "producer", p.Name, "error", err)
+	p.fail()
+	p.outlet.PublishDone(len(entry))
+	return nil
+}
+
+func (p *Producer) begin() {
+	p.mu.Lock()
+	p.pending++
+	p.mu.Unlock()
+}
+
+// end books answers, and gives back the bytes of publishes that get none.
+func (p *Producer) end(n, unanswered int) {
+	p.mu.Lock()
+	p.pending -= n
+	if p.pending == 0 && p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
+	p.mu.Unlock()
+	if unanswered > 0 {
+		p.outlet.PublishDone(unanswered)
+	}
+}
+
+// settled waits until every publish is answered.
+func (p *Producer) settled(ctx context.Context) error {
+	p.mu.Lock()
+	if p.pending == 0 {
+		p.mu.Unlock()
+		return nil
+	}
+	if p.idle == nil {
+		p.idle = make(chan struct{})
+	}
+	idle := p.idle
+	p.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fail makes the client create the producer again; what it has not got receipts for it
+// sends again then.
+func (p *Producer) fail() {
+	if p.failed.CompareAndSwap(false, true) {
+		p.outlet.CloseProducer(p.ID)
+		p.t.removeProducer(p)
+	}
+}
+
+// Close detaches the producer after its publishes are answered. Only the first call counts.
+func (p *Producer) Close(ctx context.Context) error {
+	err := p.settled(ctx)
+	p.Drop()
+	return err
+}
+
+// Drop detaches the producer at once: its connection is gone.
+func (p *Producer) Drop() {
+	p.failed.Store(true)
+	p.t.removeProducer(p)
+}
+
+// Committed takes the result of a batch for this topic's entries in it: it answers the
+// producers and tells the dispatchers. The store calls it, from one goroutine, in order.
+func (t *Topic) Committed(entries []storage.Appended, err error) {
+	if err != nil {
+		t.r.opt.Logger.Error("publishes failed", "topic", t.name.String(), "entries", len(entries), "error", err)
+	}
+	now := t.r.opt.Now()
+	var messages, bytes int64
+	for i := 0; i < len(entries); {
+		p, _ := entries[i].Tag.(*Producer)
+		j := i
+		var m, b int64
+		t.receipts = t.receipts[:0]
+		for ; j < len(entries) && entries[j].Tag == entries[i].Tag; j++ {
+			e := &entries[j]
+			m += int64(max(1, e.Messages))
+			b += int64(len(e.Data))
+			if p != nil {
+				t.receipts = append(t.receipts, Receipt{
+					ProducerID: p.ID, Sequence: e.Sequence, Highest: e.Highest, Position: e.Position, Size: len(e.Data),
+				})
+			}
+		}
+		if p != nil {
+			t.answer(p, now, m, b, err)
+		}
+		messages += m
+		bytes += b
+		i = j
+	}
+	if err != nil {
+		return
+	}
+	t.In.Add(now, messages, bytes)
+	t.lastIn.Store(now.UnixMilli())
+	for _, s := range *t.list.Load() {
+		s.disp().Data()
+	}
+}
+
+// answer sends the receipts gathered for p, or makes it start over.
+func (t *Topic) answer(p *Producer, now time.Time, messages, bytes int64, err error) {
+	n := len(t.receipts)
+	switch {
+	case err != nil:
+		p.fail()
+		p.end(n, int(bytes))
+		return
+	case p.failed.Load():
+		p.end(n, int(bytes))
+		return
+	}
+	p.In.Add(now, messages, bytes)
+	p.outlet.Receipts(t.receipts)
+	p.end(n, 0)
+}

@@ -1,0 +1,363 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"spoolctl/broker/fault"
+	"spoolctl/storage"
+	"spoolctl/wire"
+)
+
+// Registry holds the topics that are loaded, and the tenants, namespaces and
+// partitioned topics of the spool. Its methods may be called from any goroutine.
+type Registry struct {
+	opt   Options
+	store *storage.Store
+
+	mu     sync.Mutex
+	slots  map[wire.TopicName]*slot
+	closed bool
+
+	admin   chan struct{} // held while tenants, namespaces or partition counts change
+	names   atomic.Uint64 // generated producer names
+	started time.Time
+	stop    context.CancelFunc
+	workers sync.WaitGroup
+}
+
+// slot is a topic's place while it is being loaded, is loaded, or is being closed.
+type slot struct {
+	ready chan struct{} // closed when topic or err is set
+	topic *Topic
+	err   error
+	gone  chan struct{} // closed when the topic is closed; set when closing begins
+}
+
+// New makes a registry over an open store. On a new spool it creates the tenants
+// public and pulsar with the namespaces public/default and pulsar/system.
+func New(ctx context.Context, o Options) (*Registry, error) {
+	r := &Registry{
+		opt: o.withDefaults(), store: o.Store,
+		slots: make(map[wire.TopicName]*slot), admin: make(chan struct{}, 1),
+	}
+	r.started = r.opt.Now()
+	if err := r.createDefaults(ctx); err != nil {
+		return nil, err
+	}
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if r.opt.Sweep > 0 {
+		r.workers.Go(func() { r.sweep(ctx) })
+	}
+	return r, nil
+}
+
+// Options are the options in effect.
+func (r *Registry) Options() Options { return r.opt }
+
+// Close closes every loaded topic; clients are told to reconnect. The store stays open.
+func (r *Registry) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stop()
+	r.workers.Wait()
+	var errs []error
+	for _, t := range r.Loaded() {
+		if err := r.unload(ctx, t); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Loaded lists the topics in memory, ordered by name.
+func (r *Registry) Loaded() []*Topic {
+	r.mu.Lock()
+	out := make([]*Topic, 0, len(r.slots))
+	for _, s := range r.slots {
+		if s.topic != nil && s.gone == nil {
+			out = append(out, s.topic)
+		}
+	}
+	r.mu.Unlock()
+	slices.SortFunc(out, func(a, b *Topic) int { return compareNames(a.name, b.name) })
+	return out
+}
+
+// Peek gives a topic only if it is loaded.
+func (r *Registry) Peek(name wire.TopicName) *Topic {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.slots[name]; s != nil && s.gone == nil {
+		return s.topic
+	}
+	return nil
+}
+
+// Get gives an existing topic, loading it when needed; TopicNotFound otherwise.
+func (r *Registry) Get(ctx context.Context, name wire.TopicName) (*Topic, error) {
+	return r.acquire(ctx, name, func() (*Topic, error) {
+		if name.Domain == wire.NonPersistent {
+			if n, ok, err := r.partitions(name.Base()); err != nil {
+				return nil, err
+			} else if ok && name.Partition() >= 0 && name.Partition() < n {
+				return newTopic(r, name), nil
+			}
+			return nil, notFound(name)
+		}
+		return r.open(ctx, name)
+	})
+}
+
+// GetOrCreate gives a topic, creating it when that is allowed: as a partition of a
+// partitioned topic, or automatically when force is set and the configuration and
+// the namespace permit it. The namespace must exist.
+func (r *Registry) GetOrCreate(ctx context.Context, name wire.TopicName, force bool) (*Topic, error) {
+	return r.acquire(ctx, name, func() (*Topic, error) {
+		if name.Domain == wire.Persistent {
+			t, err := r.open(ctx, name)
+			if !fault.Is(err, fault.TopicNotFound) {
+				return t, err
+			}
+		}
+		if err := r.mayCreate(name, force); err != nil {
+			return nil, err
+		}
+		return r.create(ctx, name, nil)
+	})
+}
+
+// Create makes a topic that does not exist yet; Exists otherwise.
+func (r *Registry) Create(ctx context.Context, name wire.TopicName, properties map[string]string) (*Topic, error) {
+	created := false
+	t, err := r.acquire(ctx, name, func() (*Topic, error) {
+		if err := r.checkNewName(name); err != nil {
+			return nil, err
+		}
+		created = true
+		t, err := r.create(ctx, name, properties)
+		if t != nil {
+			t.explicit = true
+		}
+		return t, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !created {
+		return nil, fault.New(fault.Exists, "This topic already exists")
+	}
+	return t, nil
+}
+
+// acquire gives the loaded topic or has load make it; concurrent callers for one name
+// share one load, and wait for a close under way.
+func (r *Registry) acquire(ctx context.Context, name wire.TopicName, load func() (*Topic, error)) (*Topic, error) {
+	for {
+		r.mu.Lock()
+		if r.closed {
+			r.mu.Unlock()
+			return nil, fault.New(fault.NotReady, "the broker is stopping")
+		}
+		s := r.slots[name]
+		if s == nil {
+			s = &slot{ready: make(chan struct{})}
+			r.slots[name] = s
+			r.mu.Unlock()
+			t, err := load()
+			r.mu.Lock()
+			s.topic, s.err = t, err
+			if err != nil {
+				delete(r.slots, name)
+			}
+			close(s.ready)
+			r.mu.Unlock()
+			return t, err
+		}
+		wait := s.ready
+		if s.gone != nil {
+			wait = s.gone
+		}
+		closing := s.gone != nil
+		r.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, fault.Wrap(fault.NotReady, ctx.Err(), "waiting for topic %s", name)
+		}
+		// The first caller's failure may have been its own deadline: try for oneself.
+		if !closing && s.topic != nil {
+			return s.topic, nil
+		}
+		if s.err != nil && !errors.Is(s.err, context.Canceled) && !errors.Is(s.err, context.DeadlineExceeded) {
+			return nil, s.err
+		}
+	}
+}
+
+// open loads a persistent topic with its subscriptions.
+func (r *Registry) open(ctx context.Context, name wire.TopicName) (*Topic, error) {
+	t := newTopic(r, name)
+	st, err := r.store.OpenTopic(ctx, name, t)
+	if errors.Is(err, storage.ErrTopicNotFound) {
+		return nil, notFound(name)
+	}
+	if err != nil {
+		return nil, storeFault(err, "loading topic %s", name)
+	}
+	t.start(st)
+	return t, nil
+}
+
+// create makes a topic, on disk when it is persistent.
+func (r *Registry) create(ctx context.Context, name wire.TopicName, properties map[string]string) (*Topic, error) {
+	t := newTopic(r, name)
+	if name.Domain == wire.NonPersistent {
+		return t, nil
+	}
+	st, err := r.store.CreateTopic(ctx, name, storage.TopicOptions{Properties: properties, Sink: t})
+	if err != nil {
+		return nil, storeFault(err, "creating topic %s", name)
+	}
+	t.start(st)
+	r.opt.Logger.Info("topic created", "topic", name.String())
+	return t, nil
+}
+
+// Unload closes a topic; its clients are told to reconnect, which loads it again.
+func (r *Registry) Unload(ctx context.Context, name wire.TopicName) error {
+	t, err := r.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	return r.unload(ctx, t)
+}
+
+func (r *Registry) unload(ctx context.Context, t *Topic) error {
+	s := r.beginClose(t)
+	if s == nil {
+		return nil
+	}
+	err := t.close(ctx)
+	r.endClose(t.name, s)
+	return err
+}
+
+// beginClose reserves the closing of a topic; nil when somebody else has it.
+func (r *Registry) beginClose(t *Topic) *slot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.slots[t.name]
+	if s == nil || s.topic != t || s.gone != nil {
+		return nil
+	}
+	s.gone = make(chan struct{})
+	return s
+}
+
+func (r *Registry) endClose(name wire.TopicName, s *slot) {
+	r.mu.Lock()
+	delete(r.slots, name)
+	close(s.gone)
+	r.mu.Unlock()
+}
+
+// Delete removes a topic and everything it holds. Without force it refuses, with
+// Precondition, while the topic has producers or subscriptions with consumers or any
+// subscription at all, as Pulsar does.
+func (r *Registry) Delete(ctx context.Context, name wire.TopicName, force bool) error {
+	t, err := r.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !force {
+		if err := t.unused(); err != nil {
+			return err
+		}
+	}
+	s := r.beginClose(t)
+	if s == nil {
+		return fault.New(fault.NotReady, "topic %s is being closed; try again", name)
+	}
+	defer r.endClose(name, s)
+	if err := t.close(ctx); err != nil {
+		return err
+	}
+	if name.Domain == wire.Persistent {
+		if err := r.store.DeleteTopic(ctx, name); err != nil {
+			return storeFault(err, "deleting topic %s", name)
+		}
+		if err := r.store.DeleteResource(ctx, storage.KindTopicPolicies, name.String()); err != nil {
+			return storeFault(err, "deleting the policies of %s", name)
+		}
+	}
+	r.opt.Logger.Info("topic deleted", "topic", name.String())
+	return nil
+}
+
+// Exists says whether a topic exists, on disk or (non-persistent) in memory.
+func (r *Registry) Exists(name wire.TopicName) bool {
+	if name.Domain == wire.Persistent {
+		return r.store.HasTopic(name)
+	}
+	return r.Peek(name) != nil
+}
+
+// lockAdmin takes the right to change names; the returned function gives it back.
+func (r *Registry) lockAdmin(ctx context.Context) (func(), error) {
+	select {
+	case r.admin <- struct{}{}:
+		return func() { <-r.admin }, nil
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.NotReady, ctx.Err(), "waiting for another change")
+	}
+}
+
+func notFound(name wire.TopicName) error {
+	return fault.New(fault.TopicNotFound, "Topic %s not found", name)
+}
+
+func compareNames(a, b wire.TopicName) int {
+	as, bs := a.String(), b.String()
+	switch {
+	case as < bs:
+		return -1
+	case as > bs:
+		return 1
+	}
+	return 0
+}
+
+// storeFault turns an error of the store into a refusal.
+func storeFault(err error, format string, args ...any) error {
+	kind := fault.Persistence
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrTerminated):
+		kind = fault.Terminated
+	case errors.Is(err, storage.ErrTopicNotFound):
+		kind = fault.TopicNotFound
+	case errors.Is(err, storage.ErrTopicExists):
+		kind = fault.Exists
+	case errors.Is(err, storage.ErrCursorNotFound):
+		kind = fault.SubscriptionNotFound
+	case errors.Is(err, storage.ErrCursorExists):
+		kind = fault.Exists
+	case errors.Is(err, storage.ErrEntryNotFound):
+		kind = fault.MessageNotFound
+	case errors.Is(err, storage.ErrTooLarge):
+		kind = fault.NotAllowed
+	case errors.Is(err, storage.ErrBadName):
+		kind = fault.Invalid
+	case errors.Is(err, storage.ErrClosed), errors.Is(err, storage.ErrTopicOpen),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		kind = fault.NotReady
+	}
+	return fault.Wrap(kind, err, format, args...)
+}

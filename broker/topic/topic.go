@@ -1,0 +1,241 @@
+package topic
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"spoolctl/broker/fault"
+	"spoolctl/broker/meter"
+	"spoolctl/storage"
+	"spoolctl/wire"
+)
+
+// Topic is a loaded topic: a persistent one over storage's, or a non-persistent one
+// that exists in memory only.
+type Topic struct {
+	r        *Registry
+	name     wire.TopicName
+	store    *storage.Topic // nil for a non-persistent topic
+	feed     *feed          // nil for a persistent topic
+	created  time.Time      // when it was loaded
+	explicit bool           // created on request: a non-persistent topic stays without clients
+
+	mu        sync.Mutex
+	producers map[string]*Producer // by name
+	exclusive *Producer            // who has the topic for itself
+	waiting   []*Producer          // for being exclusive, in order
+	epoch     uint64               // of exclusive access; counts who had it
+	hasEpoch  bool
+	subs      map[string]*Subscription
+	fenced    bool // closing: nobody may join
+	workers   sync.WaitGroup
+
+	list   atomic.Pointer[[]*Subscription] // the same as subs, for committing and dispatching
+	closed atomic.Bool                     // publishes are ignored: the clients were told or will be
+
+	In         meter.Flow // messages and bytes published
+	chunks     atomic.Int64
+	lastIn     atomic.Int64 // ms since 1970
+	receipts   []Receipt    // used by Committed's one goroutine
+	terminated atomic.Bool
+}
+
+func newTopic(r *Registry, name wire.TopicName) *Topic {
+	t := &Topic{
+		r: r, name: name, created: r.opt.Now(),
+		producers: make(map[string]*Producer), subs: make(map[string]*Subscription),
+	}
+	t.list.Store(new([]*Subscription))
+	if name.Domain == wire.NonPersistent {
+		t.feed = newFeed(t)
+	}
+	return t
+}
+
+// start takes the loaded storage topic with its cursors.
+func (t *Topic) start(st *storage.Topic) {
+	t.store = st
+	if _, ended := st.Terminated(); ended {
+		t.terminated.Store(true)
+	}
+	t.loadEpoch()
+	for _, c := range st.Cursors() {
+		t.subs[c.Name()] = newSubscription(t, c.Name(), c)
+	}
+	t.publishList()
+	t.applyRetention()
+}
+
+// Name is the topic's name.
+func (t *Topic) Name() wire.TopicName { return t.name }
+
+// Persistent says whether the topic's messages are stored.
+func (t *Topic) Persistent() bool { return t.store != nil }
+
+// Storage is the stored topic, nil for a non-persistent one.
+func (t *Topic) Storage() *storage.Topic { return t.store }
+
+// Terminated says whether the topic takes no more messages.
+func (t *Topic) Terminated() bool { return t.terminated.Load() }
+
+// Subscriptions lists the subscriptions, ordered by name.
+func (t *Topic) Subscriptions() []*Subscription { return *t.list.Load() }
+
+// Subscription gives one by name, or SubscriptionNotFound.
+func (t *Topic) Subscription(name string) (*Subscription, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.subs[name]; s != nil {
+		return s, nil
+	}
+	return nil, fault.New(fault.SubscriptionNotFound, "Subscription not found")
+}
+
+// Producers lists the producers that may publish, ordered by name.
+func (t *Topic) Producers() []*Producer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]*Producer, 0, len(t.producers))
+	for _, p := range t.producers {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b *Producer) int { return compareStrings(a.Name, b.Name) })
+	return out
+}
+
+// publishList renews the list of subscriptions; the caller holds mu, or the topic is new.
+func (t *Topic) publishList() {
+	out := make([]*Subscription, 0, len(t.subs))
+	for _, s := range t.subs {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Subscription) int { return compareStrings(a.name, b.name) })
+	t.list.Store(&out)
+}
+
+// unused says whether the topic may be deleted without force.
+func (t *Topic) unused() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.producers)+len(t.waiting) > 0 {
+		return fault.New(fault.Precondition, "Topic has active producers/subscriptions")
+	}
+	if len(t.subs) > 0 {
+		return fault.New(fault.Precondition, "Topic has active producers/subscriptions")
+	}
+	return nil
+}
+
+// close ends the topic's work: publishes under way are completed and answered, then
+// every client is told to reconnect, then the cursors are made durable.
+func (t *Topic) close(ctx context.Context) error {
+	t.mu.Lock()
+	t.fenced = true
+	t.mu.Unlock()
+	t.closed.Store(true)
+	if t.feed != nil {
+		t.feed.close()
+	}
+	for _, p := range t.attached() {
+		if err := p.settled(ctx); err != nil {
+			break // the rest is answered by the store or not at all
+		}
+	}
+	for _, p := range t.attached() {
+		p.outlet.CloseProducer(p.ID)
+	}
+	for _, s := range t.Subscriptions() {
+		s.shut()
+	}
+	t.workers.Wait()
+	if t.store == nil {
+		return nil
+	}
+	return storeFault(t.store.Close(ctx), "closing topic %s", t.name)
+}
+
+// attached lists all producers, those that wait included.
+func (t *Topic) attached() []*Producer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := slices.Clone(t.waiting)
+	for _, p := range t.producers {
+		out = append(out, p)
+	}
+	return out
+}
+
+// Terminate ends a persistent topic: no more messages are taken, subscriptions can
+// read what is there. It gives the last position.
+func (t *Topic) Terminate(ctx context.Context) (wire.Position, error) {
+	if t.store == nil {
+		return wire.Position{}, fault.New(fault.NotAllowed, "Termination of a non-persistent topic is not allowed")
+	}
+	last, err := t.store.Terminate(ctx)
+	if err != nil {
+		return last, storeFault(err, "terminating topic %s", t.name)
+	}
+	t.terminated.Store(true)
+	for _, p := range t.attached() {
+		p.outlet.CloseProducer(p.ID)
+	}
+	for _, s := range t.Subscriptions() {
+		s.disp().Wake()
+	}
+	return last, nil
+}
+
+// LastMessageID is the id of the newest message; entry -1 when the topic is empty.
+func (t *Topic) LastMessageID(ctx context.Context) (wire.MessageID, error) {
+	id := wire.MessageID{Position: wire.Position{Ledger: -1, Entry: -1}, Partition: int32(t.name.Partition()), Batch: -1}
+	if t.store == nil {
+		return id, fault.New(fault.NotAllowed, "Get last message id is for persistent topics only")
+	}
+	id.Position = t.store.LastConfirmed()
+	if id.Entry < 0 {
+		return id, nil
+	}
+	e, err := t.store.ReadAt(ctx, id.Position)
+	if err != nil {
+		// Trimmed: the position still tells clients that nothing newer is there.
+		return id, ignoreGone(err)
+	}
+	if n, batch := batchSize(e.Data); batch {
+		id.Batch = n - 1
+	}
+	return id, nil
+}
+
+// batchSize tells the number of messages in an entry and whether it is a batch.
+func batchSize(data []byte) (int32, bool) {
+	parts, err := wire.SplitEntry(data)
+	if err != nil {
+		return 1, false
+	}
+	m, err := wire.ParseMetadata(parts.Metadata)
+	if err != nil {
+		return 1, false
+	}
+	return max(1, m.NumMessages), m.HasNumMessages
+}
+
+// ignoreGone drops the error of an entry that is not stored any more.
+func ignoreGone(err error) error {
+	if err = storeFault(err, "reading an entry"); fault.Is(err, fault.MessageNotFound) {
+		return nil
+	}
+	return err
+}
+
+func compareStrings(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,184 @@
+package storage
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"spoolctl/storage/key"
+	"spoolctl/storage/record"
+	"spoolctl/wire"
+)
+
+// Append is an entry to be stored. Tag, Sequence and Highest are carried back to the Sink untouched.
+type Append struct {
+	Data        []byte // from the checksum magic on; the store keeps a reference, it must not be changed any more
+	PublishTime int64  // milliseconds since the epoch
+	Messages    int32  // client-visible messages in it; 0 counts as 1
+	Checksum    record.ChecksumState
+	Tag         any
+	Sequence    uint64
+	Highest     uint64
+}
+
+// Appended is an entry with its position and header. Whether it is stored is the Sink's err.
+type Appended struct {
+	Append
+	Position wire.Position
+	Header   EntryHeader
+}
+
+// writer is the open ledger of a topic. What stands above the line belongs to the topic's append lock, what stands below
+// it to the committer's goroutine.
+type writer struct {
+	topic  *Topic
+	id     int64
+	rec    record.Ledger // counts of what was queued
+	failed atomic.Bool   // a batch with its entries failed: everything behind it fails too
+
+	extent *record.Extent // of the current epoch
+	epoch  uint64         // of extent
+	batch  *batch         // the batch being built when it last took an entry, with
+	run    *run           // its entries there
+}
+
+// Append gives the entry its position and queues it; the result comes through the topic's Sink, in order. It waits while
+// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge; the Sink is then not called.
+func (t *Topic) Append(a Append) error {
+	if len(a.Data) > maxEntryBytes {
+		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(a.Data))
+	}
+	a.Messages = max(a.Messages, 1)
+	t.appendMu.Lock()
+	defer t.appendMu.Unlock()
+	switch {
+	case t.closing:
+		return ErrClosed
+	case t.ended:
+		return ErrTerminated
+	}
+	w := t.writer
+	if w == nil || w.failed.Load() || w.full(t.s.opt) {
+		var err error
+		if w, err = t.roll(); err != nil {
+			return err
+		}
+	}
+	t.assigned.Entries++
+	t.assigned.Messages += int64(a.Messages)
+	t.assigned.Bytes += int64(len(a.Data))
+	o := op{kind: opAppend, ledger: w, item: Appended{
+		Append:   a,
+		Position: wire.Position{Ledger: w.id, Entry: w.rec.Entries},
+		Header: EntryHeader{PublishTime: a.PublishTime, Messages: a.Messages, Checksum: a.Checksum,
+			TotalMessages: t.assigned.Messages, TotalBytes: t.assigned.Bytes},
+	}}
+	w.rec.Entries++
+	w.rec.Messages += int64(a.Messages)
+	w.rec.Bytes += int64(len(a.Data))
+	stretch(&w.rec, a.PublishTime)
+	return t.s.queue.push(o)
+}
+
+// stretch widens a ledger's publish-time span.
+func stretch(l *record.Ledger, ms int64) {
+	if l.FirstPublish == 0 || ms < l.FirstPublish {
+		l.FirstPublish = ms
+	}
+	l.LastPublish = max(l.LastPublish, ms)
+}
+
+func (w *writer) full(o Options) bool {
+	return w.rec.Entries >= o.Ledger.MaxEntries || w.rec.Bytes >= o.Ledger.MaxBytes ||
+		(w.rec.Entries > 0 && o.Now().Sub(w.rec.Created) >= o.Ledger.MaxAge)
+}
+
+// closedLedger returns the record that closes the topic's open ledger, with what was queued for it or, after a failure or
+// a crash, with what is durable; entries are 0 when there is none to close. The append lock is held.
+func (t *Topic) closedLedger() (id int64, rec record.Ledger) {
+	if w := t.writer; w != nil && !w.failed.Load() {
+		id, rec = w.id, w.rec
+	} else {
+		t.mu.RLock()
+		defer t.mu.RUnlock()
+		l := t.ledgers.last()
+		if l.State == record.LedgerClosed {
+			return l.ID, record.Ledger{}
+		}
+		id, rec = l.ID, l.Ledger
+	}
+	rec.State, rec.Closed = record.LedgerClosed, t.s.opt.Now()
+	return id, rec
+}
+
+// roll goes on in a new ledger, closing the old one in the same batch. The append lock is held.
+func (t *Topic) roll() (*writer, error) {
+	oldID, old := t.closedLedger()
+	if w := t.writer; w == nil || w.failed.Load() {
+		t.mu.RLock()
+		t.assigned = t.ledgers.End()
+		t.mu.RUnlock()
+	}
+	w := &writer{topic: t, id: t.s.ids.newLedger(), rec: record.Ledger{
+		Created:      t.s.opt.Now(),
+		StartEntries: t.assigned.Entries, StartMessages: t.assigned.Messages, StartBytes: t.assigned.Bytes,
+	}}
+	created := w.rec
+	err := t.s.queue.push(op{
+		kind: opControl,
+		apply: func(b *batch) error {
+			b.usesIDs = true
+			if !old.Closed.IsZero() {
+				if err := b.Set(key.ForLedger(t.id, oldID), old.Append(nil), nil); err != nil {
+					return err
+				}
+			}
+			return b.Set(key.ForLedger(t.id, w.id), created.Append(nil), nil)
+		},
+		done: func(err error) {
+			if err != nil {
+				w.failed.Store(true)
+				return
+			}
+			t.mu.Lock()
+			if l := t.ledgers.byID(oldID); l != nil && !old.Closed.IsZero() {
+				l.State, l.Closed = record.LedgerClosed, old.Closed
+			}
+			t.ledgers = append(t.ledgers, &Ledger{ID: w.id, Ledger: created})
+			t.mu.Unlock()
+			t.s.flusher.trim(t)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.writer = w
+	return w, nil
+}
+
+// completed takes the result of a batch for this topic's entries in it and hands it to the sink.
+func (t *Topic) completed(r *run, epoch uint64, err error) {
+	if err == nil && r.ledger.failed.Load() {
+		err = &UnhealthyError{Cause: fmt.Errorf("an earlier entry of ledger %d was not stored", r.ledger.id)}
+	}
+	if err != nil {
+		r.ledger.failed.Store(true)
+		t.sink.Committed(r.items, err)
+		return
+	}
+	first, last := &r.items[0], &r.items[len(r.items)-1]
+	t.mu.Lock()
+	l := t.ledgers.byID(r.ledger.id)
+	l.grow(epoch, first.Position.Entry, int64(len(r.items)), Totals{
+		Messages: first.Header.TotalMessages - int64(first.Header.Messages),
+		Bytes:    first.Header.TotalBytes - int64(len(first.Data)),
+	})
+	l.Entries = last.Position.Entry + 1
+	l.Messages = last.Header.TotalMessages - l.StartMessages
+	l.Bytes = last.Header.TotalBytes - l.StartBytes
+	for i := range r.items {
+		stretch(&l.Ledger, r.items[i].PublishTime)
+		t.tail.add(Entry{r.items[i].Position, r.items[i].Header, r.items[i].Data})
+	}
+	t.mu.Unlock()
+	t.sink.Committed(r.items, nil)
+}

@@ -1,0 +1,234 @@
+package storage
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"spoolctl/storage/key"
+	"spoolctl/storage/record"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// batch is one commit batch: all of its operations become durable together.
+type batch struct {
+	*pebble.Batch
+	epoch   uint64
+	ops     int
+	entries int
+	bytes   int64
+	usesIDs bool
+	steps   []step // what to report, in the order of the queue
+	failed  error  // why it could not be applied
+	started time.Time
+}
+
+// step is one report of a batch's result: to a topic about a run of entries, or to a cursor and whoever waits for it, or
+// to whoever waits for a control operation. A run stands where its first entry was queued, so a ledger's creation is
+// reported before its entries.
+type step struct {
+	run   *run
+	flush cursorFlush
+	done  func(error) // may be nil
+	err   error       // the operation could not become part of its batch
+}
+
+// run is the entries of one topic's ledger in a batch.
+type run struct {
+	topic  *Topic
+	ledger *writer
+	items  []Appended
+}
+
+// committer turns the queue into batches: one goroutine builds and applies them, one waits for their fsync and completes
+// them in order. It never waits to collect more: the fsync in flight is the collection window.
+type committer struct {
+	s        *Store
+	pending  []op // taken from the queue, not yet in a batch
+	taken    []op // backing of pending
+	inFlight chan *batch
+	wg       sync.WaitGroup
+
+	epoch      uint64
+	epochBytes uint64
+	maxEpoch   uint64
+	extents    map[int64]*record.Extent // of the current epoch, by ledger
+	freeRuns   sync.Pool
+}
+
+// entryOverhead is about what an operation costs in a memtable beside its key and value.
+const entryOverhead = 64
+
+func newCommitter(s *Store, epoch uint64) *committer {
+	return &committer{
+		s: s, epoch: epoch,
+		maxEpoch: s.opt.MemTableBytes / 10 * 9,
+		inFlight: make(chan *batch, maxInFlight),
+		extents:  map[int64]*record.Extent{},
+		freeRuns: sync.Pool{New: func() any { return new(run) }},
+	}
+}
+
+func (c *committer) start() {
+	c.wg.Add(2)
+	go func() {
+		defer c.wg.Done()
+		defer close(c.inFlight)
+		for c.next() {
+		}
+	}()
+	go func() {
+		defer c.wg.Done()
+		for b := range c.inFlight {
+			c.complete(b)
+		}
+	}()
+}
+
+// next builds and applies one batch; it returns false when the queue is closed and empty.
+func (c *committer) next() bool {
+	if len(c.pending) == 0 {
+		var ok bool
+		if c.taken, ok = c.s.queue.take(c.taken); !ok {
+			return false
+		}
+		c.pending = c.taken
+	}
+	b := &batch{Batch: c.s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 << 20)), started: time.Now()}
+	if c.epochBytes >= c.maxEpoch {
+		c.endEpoch(b)
+	}
+	b.epoch = c.epoch
+	for len(c.pending) > 0 && b.ops < maxBatchOps && (b.bytes == 0 || b.bytes+int64(len(c.pending[0].item.Data)) <= maxBatchBytes) {
+		c.add(b, &c.pending[0])
+		c.pending[0] = op{} // the entry's memory must not live as long as the queue's array
+		c.pending = c.pending[1:]
+	}
+	c.apply(b)
+	return true
+}
+
+// endEpoch begins the next epoch in b, which records the extents of the one that ends. The flush makes the epoch's tables
+// start and end with it, so that tables of entries never overlap and are never compacted again.
+func (c *committer) endEpoch(b *batch) {
+	if err := c.recordExtents(b.Batch); err != nil {
+		c.s.unhealthy(err)
+		return
+	}
+	if _, err := c.s.db.AsyncFlush(); err != nil {
+		c.s.unhealthy(fmt.Errorf("flush at the end of an epoch: %w", err))
+	}
+	c.epoch++
+	c.epochBytes = 0
+	clear(c.extents)
+}
+
+func (c *committer) recordExtents(b *pebble.Batch) error {
+	var buf []byte
+	for id, x := range c.extents {
+		buf = x.Append(buf[:0])
+		if err := b.Set(key.ForExtent(id, x.First), buf, nil); err != nil {
+			return err
+		}
+	}
+	return setMeta(b, metaEpoch, c.epoch)
+}
+
+// forgetLedger drops the current epoch's extent of a ledger that is being deleted.
+func (c *committer) forgetLedger(id int64) { delete(c.extents, id) }
+
+func (c *committer) add(b *batch, o *op) {
+	b.ops++
+	switch o.kind {
+	case opAppend:
+		c.addEntry(b, o)
+	case opCursor:
+		flush, err := o.cursor.flushInto(b.Batch)
+		b.steps = append(b.steps, step{flush: flush, done: o.done, err: err})
+	case opControl:
+		b.steps = append(b.steps, step{done: o.done, err: o.apply(b)})
+	}
+}
+
+func (c *committer) addEntry(b *batch, o *op) {
+	w, item := o.ledger, &o.item
+	var hdr [record.MaxHeaderLen]byte
+	h := record.AppendHeader(hdr[:0], item.Header)
+	d := b.SetDeferred(key.EntryLen, len(h)+len(item.Data))
+	key.PutEntry(d.Key, c.epoch, item.Position.Ledger, item.Position.Entry)
+	copy(d.Value[copy(d.Value, h):], item.Data)
+	if err := d.Finish(); err != nil {
+		c.s.unhealthy(err)
+	}
+	x := w.extent
+	if x == nil || w.epoch != c.epoch {
+		x = &record.Extent{First: item.Position.Entry, Epoch: c.epoch,
+			StartMessages: item.Header.TotalMessages - int64(item.Header.Messages),
+			StartBytes:    item.Header.TotalBytes - int64(len(item.Data))}
+		w.extent, w.epoch = x, c.epoch
+		c.extents[item.Position.Ledger] = x
+	}
+	x.Count++
+	b.entries++
+	b.bytes += int64(len(item.Data))
+	if w.batch != b {
+		r := c.freeRuns.Get().(*run)
+		r.topic, r.ledger = w.topic, w
+		w.batch, w.run = b, r
+		b.steps = append(b.steps, step{run: r})
+	}
+	w.run.items = append(w.run.items, *item)
+}
+
+// apply hands the batch to Pebble and to the completer. A batch that cannot be applied fails as one whose fsync failed.
+func (c *committer) apply(b *batch) {
+	if b.usesIDs {
+		b.failed = c.s.ids.record(b.Batch)
+	}
+	c.epochBytes += uint64(b.Len()) + uint64(b.Count())*entryOverhead
+	switch {
+	case b.failed != nil || b.Empty():
+	case c.s.opt.Sync == SyncNone:
+		b.failed = c.s.db.Apply(b.Batch, pebble.NoSync)
+	default:
+		b.failed = c.s.db.ApplyNoSyncWait(b.Batch, pebble.Sync)
+	}
+	c.inFlight <- b
+}
+
+// complete waits for a batch and reports its result: entries by topic, then cursors and the rest, in order.
+func (c *committer) complete(b *batch) {
+	err := b.failed
+	if err == nil && !b.Empty() && c.s.opt.Sync == SyncBatch {
+		err = b.SyncWait()
+	}
+	if err == nil {
+		c.s.stats.batch(b, time.Since(b.started))
+		err = b.Close()
+	}
+	if err != nil {
+		c.s.unhealthy(err)
+	}
+	for i := range b.steps {
+		c.report(&b.steps[i], b.epoch, err)
+	}
+}
+
+func (c *committer) report(st *step, epoch uint64, err error) {
+	if st.err != nil {
+		err = st.err
+	}
+	if r := st.run; r != nil {
+		r.topic.completed(r, epoch, err)
+		clear(r.items)
+		r.topic, r.ledger, r.items = nil, nil, r.items[:0]
+		c.freeRuns.Put(r)
+	}
+	if st.flush.cursor != nil {
+		st.flush.cursor.flushed(st.flush, err)
+	}
+	if st.done != nil {
+		st.done(err)
+	}
+}

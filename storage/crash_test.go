@@ -1,0 +1,287 @@
+package storage_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"spoolctl/storage"
+	"spoolctl/wire"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+var (
+	crashSeeds = flag.Int("crash.seeds", 1000, "power losses to try")
+	crashFirst = flag.Uint64("crash.first", 1, "first seed")
+)
+
+// TestCrash cuts the power at a random moment of a random workload, on a file system that then forgets a random part of
+// what was not synced, and opens what is left. Every acknowledged publish must be there once and in order, every
+// acknowledgement that was answered must hold, and the counters must equal what the entries say.
+func TestCrash(t *testing.T) {
+	seeds := *crashSeeds
+	if testing.Short() {
+		seeds = min(seeds, 100)
+	}
+	var stored, extra, acks atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for part := range 4 {
+			t.Run(fmt.Sprint(part), func(t *testing.T) {
+				t.Parallel()
+				for i := part; i < seeds; i += 4 {
+					c := &crash{T: t, seed: *crashFirst + uint64(i)}
+					c.run()
+					stored.Add(c.stored)
+					extra.Add(c.extra)
+					acks.Add(c.acks)
+					if t.Failed() {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Logf("%d power losses: %d acknowledged entries kept, %d unanswered entries kept as well, %d answered acknowledgements kept",
+		seeds, stored.Load(), extra.Load(), acks.Load())
+}
+
+// crash is one power loss.
+type crash struct {
+	*testing.T
+	seed                uint64
+	rng                 *rand.Rand
+	topics              []*crashTopic
+	stored, extra, acks int64
+}
+
+// crashTopic is the oracle for one topic.
+type crashTopic struct {
+	name     string
+	tp       *storage.Topic
+	sk       *sink
+	sent     int
+	answered map[wire.Position]bool // acknowledgements with an answer
+	sentAcks map[wire.Position]bool // all acknowledgements
+	mark     wire.Position          // highest cumulative one with an answer
+}
+
+func (c *crash) options(fs vfs.FS) storage.Options {
+	return storage.Options{
+		Dir: "spool", FS: fs, CursorFlushInterval: time.Millisecond,
+		MemTableBytes: 64 << 10, Ledger: storage.LedgerLimits{MaxEntries: 5 + c.rng.Int64N(60)},
+	}
+}
+
+func (c *crash) run() {
+	ctx := context.Background()
+	c.rng = rand.New(rand.NewPCG(c.seed, 17))
+	fs := vfs.NewCrashableMem()
+	s, err := storage.Open(ctx, c.options(fs))
+	if err != nil {
+		c.Fatalf("seed %d: %v", c.seed, err)
+	}
+	for i := range 1 + c.rng.IntN(3) {
+		ct := &crashTopic{name: fmt.Sprint("t", i), answered: map[wire.Position]bool{}, sentAcks: map[wire.Position]bool{}}
+		ct.tp, ct.sk = create(c.T, s, ct.name)
+		cursor(c.T, ct.tp, "sub")
+		c.topics = append(c.topics, ct)
+	}
+	for range 5 + c.rng.IntN(40) {
+		c.step(s)
+	}
+	// What is answered at this moment must survive; what is under way may.
+	type promise struct{ entries []storage.Appended }
+	promises := make([]promise, len(c.topics))
+	for i, ct := range c.topics {
+		promises[i] = promise{ct.sk.wait(0)}
+	}
+	left := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: c.rng.IntN(101), RNG: rand.New(rand.NewPCG(c.seed, 3))})
+	if err := s.Close(ctx); err != nil {
+		c.Fatalf("seed %d: close: %v", c.seed, err)
+	}
+
+	s, err = storage.Open(ctx, c.options(left))
+	if err != nil {
+		c.Fatalf("seed %d: open after the crash: %v", c.seed, err)
+	}
+	for i, ct := range c.topics {
+		c.check(s, ct, promises[i].entries)
+	}
+	if err := s.Close(ctx); err != nil {
+		c.Fatalf("seed %d: %v", c.seed, err)
+	}
+	c.checkOffline(left)
+}
+
+func (c *crash) step(s *storage.Store) {
+	ctx := context.Background()
+	ct := c.topics[c.rng.IntN(len(c.topics))]
+	switch c.rng.IntN(10) {
+	case 0: // unload
+		if err := ct.tp.Close(ctx); err != nil {
+			c.Fatalf("seed %d: %v", c.seed, err)
+		}
+		var err error
+		if ct.tp, err = s.OpenTopic(ctx, name(c.T, ct.name), ct.sk); err != nil {
+			c.Fatalf("seed %d: %v", c.seed, err)
+		}
+	case 1, 2, 3: // acknowledge some of what is stored
+		done := ct.sk.wait(0)
+		if len(done) == 0 {
+			return
+		}
+		cur := ct.tp.Cursor("sub")
+		wait := c.rng.IntN(2) == 0
+		result := make(chan error, 1)
+		answer := func(err error) { result <- err }
+		if !wait {
+			answer = nil
+		}
+		p := done[c.rng.IntN(len(done))].Position
+		if c.rng.IntN(4) == 0 {
+			if err := cur.AckCumulative(storage.Ack{Position: p}, nil, answer); err != nil {
+				c.Fatalf("seed %d: cumulative ack of %v: %v", c.seed, p, err)
+			}
+			if wait {
+				<-result
+				if ct.mark.Less(p) {
+					ct.mark = p
+				}
+			}
+			for _, a := range done {
+				if !p.Less(a.Position) {
+					ct.sentAcks[a.Position] = true
+				}
+			}
+			return
+		}
+		ct.sentAcks[p] = true
+		if err := cur.Ack([]storage.Ack{{Position: p}}, answer); err != nil {
+			c.Fatalf("seed %d: ack of %v: %v", c.seed, p, err)
+		}
+		if wait {
+			if err := <-result; err != nil {
+				c.Fatalf("seed %d: %v", c.seed, err)
+			}
+			ct.answered[p] = true
+		}
+	default: // publish
+		for range 1 + c.rng.IntN(30) {
+			data := make([]byte, 8+c.rng.IntN(600))
+			copy(data, fmt.Sprintf("%08d", ct.sent))
+			if err := ct.tp.Append(storage.Append{Data: data, PublishTime: int64(ct.sent), Messages: 1 + int32(ct.sent%3)}); err != nil {
+				c.Fatalf("seed %d: %v", c.seed, err)
+			}
+			ct.sent++
+		}
+		if c.rng.IntN(2) == 0 {
+			ct.sk.wait(ct.sent)
+		}
+	}
+}
+
+// check compares a recovered topic with what was promised.
+func (c *crash) check(s *storage.Store, ct *crashTopic, promised []storage.Appended) {
+	ctx := context.Background()
+	tp, err := s.OpenTopic(ctx, name(c.T, ct.name), newSink())
+	if err != nil {
+		c.Fatalf("seed %d: %s: %v", c.seed, ct.name, err)
+	}
+	first := tp.First()
+	have := map[wire.Position]string{}
+	next, lastSeq := wire.Earliest(), -1
+	for {
+		got, err := tp.Read(ctx, next, 64, 1<<20, nil)
+		if err != nil {
+			c.Fatalf("seed %d: %s: read: %v", c.seed, ct.name, err)
+		}
+		if len(got) == 0 {
+			break
+		}
+		for _, e := range got {
+			seq := -1
+			if _, err := fmt.Sscanf(string(e.Data[:8]), "%d", &seq); err != nil || (lastSeq >= 0 && seq != lastSeq+1) {
+				c.Errorf("seed %d: %s: entry %v holds publish %d after %d", c.seed, ct.name, e.Position, seq, lastSeq)
+			}
+			lastSeq = seq
+			have[e.Position] = string(e.Data)
+			next = tp.Next(e.Position)
+		}
+	}
+	kept := int64(0)
+	for _, p := range promised {
+		if p.Position.Less(first) {
+			continue // trimmed: the cursor had passed it
+		}
+		if have[p.Position] != string(p.Data) {
+			c.Errorf("seed %d: %s: acknowledged entry %v is lost", c.seed, ct.name, p.Position)
+			return
+		}
+		kept++
+	}
+	c.stored += kept
+	c.extra += int64(len(have)) - kept
+	cur := tp.Cursor("sub")
+	for p := range ct.answered {
+		if !cur.Acked(p) {
+			c.Errorf("seed %d: %s: answered acknowledgement of %v is lost", c.seed, ct.name, p)
+		}
+		c.acks++
+	}
+	if md := cur.MarkDelete(); md.Less(ct.mark) {
+		c.Errorf("seed %d: %s: answered cumulative acknowledgement of %v is lost, mark-delete is %v", c.seed, ct.name, ct.mark, md)
+	}
+	for p := range have {
+		if cur.Acked(p) && !ct.sentAcks[p] {
+			c.Errorf("seed %d: %s: %v is acknowledged though nobody did", c.seed, ct.name, p)
+		}
+	}
+}
+
+// checkOffline reads the spool as the inspector does and recounts every cursor.
+func (c *crash) checkOffline(fs vfs.FS) {
+	s, err := storage.OpenRead(storage.ReadOptions{Dir: "spool", FS: fs})
+	if err != nil {
+		c.Fatalf("seed %d: %v", c.seed, err)
+	}
+	defer s.Close()
+	err = s.EachTopic(func(h storage.TopicHead) error {
+		t, err := s.Topic(h.ID)
+		if err != nil {
+			return err
+		}
+		for _, cur := range t.Cursors {
+			want, err := cur.Recount(t.Cumulative)
+			if err != nil {
+				return err
+			}
+			if want != cur.Consumed {
+				c.Errorf("seed %d: %s: cursor counts %+v, entries say %+v", c.seed, h.Name, cur.Consumed, want)
+			}
+			n := int64(0)
+			for from := wire.Earliest(); ; {
+				var got []storage.PendingEntry
+				got, from, err = t.Pending(context.Background(), cur, from, 50, 1<<20, nil)
+				if err != nil {
+					return err
+				}
+				if len(got) == 0 {
+					break
+				}
+				n += int64(len(got))
+			}
+			if b := t.Backlog(cur); b.Entries != n {
+				c.Errorf("seed %d: %s: backlog %d entries, %d are pending", c.seed, h.Name, b.Entries, n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.Errorf("seed %d: offline: %v", c.seed, err)
+	}
+}

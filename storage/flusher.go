@@ -1,0 +1,78 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// flusher is the background work of an open store: changed cursors are written, and topics are trimmed, at every tick.
+type flusher struct {
+	s      *Store
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	cursors []*Cursor
+	trims   map[*Topic]struct{}
+}
+
+func startFlusher(s *Store) *flusher {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &flusher{s: s, cancel: cancel, trims: map[*Topic]struct{}{}}
+	f.wg.Add(1)
+	go func() {
+		defer f.wg.Done()
+		tick := time.NewTicker(s.opt.CursorFlushInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f.work(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return f
+}
+
+func (f *flusher) stop() {
+	f.cancel()
+	f.wg.Wait()
+}
+
+// cursor notes that c must be written at the next tick.
+func (f *flusher) cursor(c *Cursor) {
+	f.mu.Lock()
+	f.cursors = append(f.cursors, c)
+	f.mu.Unlock()
+}
+
+// trim notes that t may have ledgers that nobody needs.
+func (f *flusher) trim(t *Topic) {
+	f.mu.Lock()
+	f.trims[t] = struct{}{}
+	f.mu.Unlock()
+}
+
+func (f *flusher) work(ctx context.Context) {
+	f.mu.Lock()
+	cursors, trims := f.cursors, f.trims
+	f.cursors, f.trims = nil, map[*Topic]struct{}{}
+	f.mu.Unlock()
+	for _, c := range cursors {
+		c.mu.Lock()
+		c.listed = false
+		c.mu.Unlock()
+		if err := f.s.queue.push(op{kind: opCursor, cursor: c}); err != nil {
+			return // the store closes; closing writes every cursor
+		}
+	}
+	for t := range trims {
+		if _, err := t.Trim(ctx); err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, context.Canceled) {
+			f.s.log.Error("trim failed", "topic", t.full, "error", err)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"sort"
+
+	"spoolctl/storage/record"
+	"spoolctl/wire"
+)
+
+// Ledger is a ledger with its id and extents. Entries counts what is confirmed, also while the ledger is open.
+type Ledger struct {
+	ID int64
+	record.Ledger
+	Extents []record.Extent // by rising first entry; contiguous
+}
+
+// end is the position after the ledger's last confirmed entry.
+func (l *Ledger) end() wire.Position { return wire.Position{Ledger: l.ID, Entry: l.Entries} }
+
+// Ledgers is the list of a topic's ledgers by rising id. A topic always has at least one; only the last may be open.
+// The methods are pure: callers hold whatever lock guards the list.
+type Ledgers []*Ledger
+
+// find returns the index of the first ledger with an id of at least id.
+func (ls Ledgers) find(id int64) int {
+	return sort.Search(len(ls), func(i int) bool { return ls[i].ID >= id })
+}
+
+// byID returns the ledger with that id, or nil.
+func (ls Ledgers) byID(id int64) *Ledger {
+	if i := ls.find(id); i < len(ls) && ls[i].ID == id {
+		return ls[i]
+	}
+	return nil
+}
+
+func (ls Ledgers) last() *Ledger { return ls[len(ls)-1] }
+
+// Normal returns the smallest position >= p at which an entry is stored or will be: an entry inside a ledger, or the
+// place after the last entry of the last ledger.
+func (ls Ledgers) Normal(p wire.Position) wire.Position {
+	i := ls.find(p.Ledger)
+	if i == len(ls) {
+		return ls.last().end()
+	}
+	if ls[i].ID > p.Ledger || p.Entry < 0 {
+		p = wire.Position{Ledger: ls[i].ID}
+	}
+	for p.Entry >= ls[i].Entries {
+		if i == len(ls)-1 {
+			return ls[i].end()
+		}
+		i++
+		p = wire.Position{Ledger: ls[i].ID}
+	}
+	return p
+}
+
+// Next returns the normal position after p.
+func (ls Ledgers) Next(p wire.Position) wire.Position {
+	if p.Entry < 1<<62 {
+		p.Entry++
+	}
+	return ls.Normal(p)
+}
+
+// Prev returns the position of the last entry before p, or {first ledger, -1} when there is none. It is the form that
+// mark-delete positions have.
+func (ls Ledgers) Prev(p wire.Position) wire.Position {
+	p = ls.Normal(p)
+	if p.Entry > 0 {
+		return wire.Position{Ledger: p.Ledger, Entry: p.Entry - 1}
+	}
+	for i := ls.find(p.Ledger) - 1; i >= 0; i-- {
+		if ls[i].Entries > 0 {
+			return wire.Position{Ledger: ls[i].ID, Entry: ls[i].Entries - 1}
+		}
+	}
+	return wire.Position{Ledger: ls[0].ID, Entry: -1}
+}
+
+// First returns the normal position of the first stored entry.
+func (ls Ledgers) First() wire.Position { return ls.Normal(wire.Earliest()) }
+
+// LastConfirmed returns the position of the last stored entry, or {first ledger, -1} when none is stored.
+func (ls Ledgers) LastConfirmed() wire.Position { return ls.Prev(ls.last().end()) }
+
+// Has reports whether an entry is stored at p.
+func (ls Ledgers) Has(p wire.Position) bool {
+	l := ls.byID(p.Ledger)
+	return l != nil && p.Entry >= 0 && p.Entry < l.Entries
+}
+
+// Index returns how many entries the topic ever had up to and including p, counting from the topic's creation.
+// Positions before the first ledger or beyond the last entry are taken as the nearest end.
+func (ls Ledgers) Index(p wire.Position) int64 {
+	i := ls.find(p.Ledger)
+	if i == len(ls) {
+		return ls.last().StartEntries + ls.last().Entries
+	}
+	if ls[i].ID > p.Ledger {
+		return ls[i].StartEntries
+	}
+	return ls[i].StartEntries + min(max(p.Entry+1, 0), ls[i].Entries)
+}
+
+// Totals are counts of a topic since its creation.
+type Totals struct{ Entries, Messages, Bytes int64 }
+
+// End returns the totals up to the last entry.
+func (ls Ledgers) End() Totals {
+	l := ls.last()
+	return Totals{l.StartEntries + l.Entries, l.StartMessages + l.Messages, l.StartBytes + l.Bytes}
+}
+
+// Start returns the totals before the first stored entry: what was trimmed.
+func (ls Ledgers) Start() Totals {
+	return Totals{ls[0].StartEntries, ls[0].StartMessages, ls[0].StartBytes}
+}
+
+// extentAt returns the extent that holds the entry, or false.
+func (l *Ledger) extentAt(entry int64) (record.Extent, bool) {
+	i := sort.Search(len(l.Extents), func(i int) bool { return l.Extents[i].End() > entry })
+	if i == len(l.Extents) || l.Extents[i].First > entry {
+		return record.Extent{}, false
+	}
+	return l.Extents[i], true
+}
+
+// grow notes that count entries from first on are stored in epoch.
+func (l *Ledger) grow(epoch uint64, first, count int64, before Totals) {
+	if n := len(l.Extents); n > 0 && l.Extents[n-1].Epoch == epoch {
+		l.Extents[n-1].Count += count
+		return
+	}
+	l.Extents = append(l.Extents, record.Extent{First: first, Epoch: epoch, Count: count,
+		StartMessages: before.Messages, StartBytes: before.Bytes})
+}

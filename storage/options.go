@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// SyncMode says when an operation counts as stored.
+type SyncMode uint8
+
+// The sync modes.
+const (
+	SyncBatch SyncMode = iota // when its batch is fsynced: it survives a power loss
+	SyncNone                  // when it is applied: a power loss may take the last moments, a killed process loses nothing that was handed to the system
+)
+
+// LedgerLimits say when a topic goes on in a new ledger. The defaults are Pulsar's.
+type LedgerLimits struct {
+	MaxEntries int64         // default 50 000
+	MaxBytes   int64         // payload bytes, default 2 GiB
+	MaxAge     time.Duration // default 4 h
+}
+
+// Options configure a store. The zero value of a field means its default.
+type Options struct {
+	Dir    string       // the spool
+	FS     vfs.FS       // default: the operating system's
+	Logger *slog.Logger // default: nothing is logged
+	Now    func() time.Time
+
+	Sync                SyncMode
+	Ledger              LedgerLimits
+	CursorFlushInterval time.Duration // a changed cursor is durable at the latest this much later; default 100 ms
+	TailCacheBytes      int64         // payload bytes of recent entries kept in memory, all topics together; default 64 MiB
+	MemTableBytes       uint64        // Pebble's memtable, and so about an epoch; default 64 MiB
+	BlockCacheBytes     int64         // default 64 MiB
+	QueueBytes          int64         // payload bytes that may wait in the commit queue before Append blocks; default 16 MiB
+}
+
+const (
+	maxQueueOps   = 16 << 10  // operations that may wait in the commit queue
+	maxBatchOps   = 1024      // operations in one commit batch
+	maxBatchBytes = 1 << 20   // payload bytes in one commit batch, unless one entry alone is larger
+	maxInFlight   = 8         // batches that are applied and wait for their fsync
+	maxEntryBytes = 256 << 20 // far above any message size limit; keeps one entry inside a memtable batch
+)
+
+func (o Options) withDefaults() Options {
+	def := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Ledger.MaxAge == 0 {
+		o.Ledger.MaxAge = 4 * time.Hour
+	}
+	if o.CursorFlushInterval == 0 {
+		o.CursorFlushInterval = 100 * time.Millisecond
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 64 << 20
+	}
+	def(&o.Ledger.MaxEntries, 50_000)
+	def(&o.Ledger.MaxBytes, 2<<30)
+	def(&o.TailCacheBytes, 64<<20)
+	def(&o.BlockCacheBytes, 64<<20)
+	def(&o.QueueBytes, 16<<20)
+	return o
+}

@@ -1,0 +1,135 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+
+	"spoolctl/storage/key"
+	"spoolctl/storage/record"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// publishTimeProperty is the name of the block property that holds the span of publish times in a block of entries.
+const publishTimeProperty = "spool.publish-time"
+
+// pebbleOptions returns the options every opening of the database shares. Figures: see docs on epochs in commit.go and
+// the design's measurements; the format version is pinned so that a newer library never upgrades a spool by itself.
+func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options {
+	po := &pebble.Options{
+		FS:                          fsys,
+		Logger:                      logger,
+		FormatMajorVersion:          pebbleFormat,
+		MemTableSize:                o.MemTableBytes,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       1000,
+		LBaseMaxBytes:               512 << 20,
+		CacheSize:                   o.BlockCacheBytes,
+		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{
+			func() pebble.BlockPropertyCollector {
+				return sstable.NewBlockIntervalCollector(publishTimeProperty, publishTimes{}, nil)
+			},
+		},
+	}
+	po.Experimental.SpanPolicyFunc = spanPolicy
+	for i := range po.Levels {
+		po.Levels[i].BlockSize = 32 << 10
+	}
+	po.TargetFileSizes[0] = 64 << 20
+	return po
+}
+
+// pebbleFormat is the Pebble format version of spool format 1.
+const pebbleFormat = pebble.FormatValueSeparation
+
+// spanPolicy ends tables at family boundaries: a table that spanned from the cursors to the entries would overlap the
+// next one, and every epoch would be compacted again.
+func spanPolicy(start []byte) (pebble.SpanPolicy, []byte, error) {
+	return pebble.SpanPolicy{}, key.FamilyEnd(start), nil
+}
+
+// publishTimes maps entries to their publish time for the block property; other keys have none.
+type publishTimes struct{}
+
+// MapPointKey implements sstable.IntervalMapper.
+func (publishTimes) MapPointKey(k sstable.InternalKey, v []byte) (sstable.BlockInterval, error) {
+	if len(k.UserKey) == 0 || key.Family(k.UserKey[0]) != key.Entry {
+		return sstable.BlockInterval{}, nil
+	}
+	h, _, err := record.ParseHeader(v)
+	if err != nil {
+		// A deletion or a damaged value: it must stay visible through every filter.
+		return sstable.BlockInterval{Lower: 0, Upper: math.MaxUint64}, nil
+	}
+	t := uint64(max(h.PublishTime, 0))
+	return sstable.BlockInterval{Lower: t, Upper: t + 1}, nil
+}
+
+// MapRangeKeys implements sstable.IntervalMapper; the spool has no range keys.
+func (publishTimes) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
+	return sstable.BlockInterval{}, nil
+}
+
+// pebbleLogger hands Pebble's log to slog. A fatal message ends the database's usability, not the process: it panics
+// with fatalError, which the caller's goroutine reports; see Store.Open.
+type pebbleLogger struct{ log *slog.Logger }
+
+// Infof implements pebble.Logger.
+func (l pebbleLogger) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
+
+// Errorf implements pebble.Logger.
+func (l pebbleLogger) Errorf(format string, args ...any) { l.log.Error(fmt.Sprintf(format, args...)) }
+
+// Fatalf implements pebble.Logger.
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	msg := fmt.Sprintf(format, args...)
+	l.log.Error("database is lost to this process", "reason", msg)
+	panic(fatalError{msg})
+}
+
+type fatalError struct{ msg string }
+
+// Error implements error.
+func (e fatalError) Error() string { return e.msg }
+
+// get reads one value and hands it to use, which must not keep it. found is false when the key is not there.
+func get(r pebble.Reader, k []byte, use func(v []byte) error) (found bool, err error) {
+	v, closer, err := r.Get(k)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", key.Format(k), err)
+	}
+	defer closer.Close()
+	return true, use(v)
+}
+
+// scan calls each for every key in [lower, upper); k and v are valid during the call only.
+func scan(r pebble.Reader, lower, upper []byte, each func(k, v []byte) error) (err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key.Format(lower), err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", key.Format(it.Key()), err)
+		}
+		if err := each(it.Key(), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishedSince is a filter that skips blocks whose entries were all published before ms.
+func publishedSince(ms int64) pebble.BlockPropertyFilter {
+	return sstable.NewBlockIntervalFilter(publishTimeProperty, uint64(max(ms, 0)), math.MaxUint64, nil)
+}

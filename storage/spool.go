@@ -1,0 +1,323 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"spoolctl/wire"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ReadOptions configure reading a stopped spool. The zero value of a field means its default.
+type ReadOptions struct {
+	Dir             string
+	FS              vfs.FS // default: the operating system's
+	BlockCacheBytes int64  // default 32 MiB
+}
+
+// Spool is a spool open for reading. Nothing under its directory is ever changed: not a byte, not a time, not an entry.
+type Spool struct {
+	dir  string
+	fs   vfs.FS
+	id   Identity
+	meta Meta
+	r    pebble.Reader
+	done func() error
+	db   *pebble.DB // nil when r is something else
+	log  *replayLog
+}
+
+// OpenRead opens the spool in o.Dir for reading, whether or not it was stopped cleanly: what only the log holds is replayed
+// in memory. It wraps ErrNoSpool when there is none, returns *FormatError for another format, and Pebble's error when the
+// database is too damaged to open.
+func OpenRead(o ReadOptions) (*Spool, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.BlockCacheBytes == 0 {
+		o.BlockCacheBytes = 32 << 20
+	}
+	ro := readOnlyFS{o.FS}
+	id, err := ReadIdentity(ro, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	dir := ro.PathJoin(o.Dir, StoreDir)
+	if _, err := ro.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("spool %s has no database: %w", o.Dir, err)
+	}
+	if err := checkPebbleFormat(ro, dir); err != nil {
+		return nil, err
+	}
+	s := &Spool{dir: o.Dir, fs: ro, id: id, log: &replayLog{}}
+	opt := Options{BlockCacheBytes: o.BlockCacheBytes}.withDefaults()
+	po := pebbleOptions(opt, ro, s.log)
+	po.ReadOnly = true
+	po.EventListener = &pebble.EventListener{DataCorruption: s.log.corruption}
+	if s.db, err = openGuarded(dir, po); err != nil {
+		return nil, fmt.Errorf("open spool %s: %w", o.Dir, err)
+	}
+	s.r, s.done = s.db, s.db.Close
+	if s.meta, err = readMeta(s.db); err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
+	return s, nil
+}
+
+// NewSpool returns a spool whose keys are read from r, which need not be the spool's own database: a snapshot, or what
+// could be saved of a damaged one. Close calls done.
+func NewSpool(dir string, id Identity, r pebble.Reader, done func() error) (*Spool, error) {
+	m, err := readMeta(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Spool{dir: dir, fs: readOnlyFS{vfs.Default}, id: id, meta: m, r: r, done: done, log: &replayLog{}}, nil
+}
+
+// openGuarded opens a database and turns a panic on damaged files into an error.
+func openGuarded(dir string, po *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, fmt.Errorf("database cannot be opened: %v", r)
+		}
+	}()
+	return pebble.Open(dir, po)
+}
+
+// replayLog is Pebble's logger while reading: it keeps what matters and prints nothing.
+type replayLog struct {
+	mu          sync.Mutex
+	keys        int64
+	batches     int64
+	corruptions []pebble.DataCorruptionInfo
+}
+
+// Infof implements pebble.Logger. Pebble tells only here how much of a log it replayed.
+func (l *replayLog) Infof(format string, args ...any) {
+	if !strings.Contains(format, "replayed %d keys in %d batches") || len(args) < 2 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var n []int64
+	for _, a := range args {
+		switch v := a.(type) {
+		case int:
+			n = append(n, int64(v))
+		case int64:
+			n = append(n, v)
+		}
+	}
+	if len(n) >= 2 {
+		l.keys += n[len(n)-2]
+		l.batches += n[len(n)-1]
+	}
+}
+
+// Errorf implements pebble.Logger.
+func (*replayLog) Errorf(string, ...any) {}
+
+// Fatalf implements pebble.Logger: reading ends with an error, the process goes on.
+func (*replayLog) Fatalf(format string, args ...any) { panic(fatalError{fmt.Sprintf(format, args...)}) }
+
+func (l *replayLog) corruption(info pebble.DataCorruptionInfo) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.corruptions = append(l.corruptions, info)
+}
+
+// Close releases the spool.
+func (s *Spool) Close() error { return s.done() }
+
+// Dir returns the spool's directory.
+func (s *Spool) Dir() string { return s.dir }
+
+// FS returns the file system the spool is on; it refuses every change.
+func (s *Spool) FS() vfs.FS { return s.fs }
+
+// Identity returns who the spool is.
+func (s *Spool) Identity() Identity { return s.id }
+
+// Meta returns the store-wide facts.
+func (s *Spool) Meta() Meta { return s.meta }
+
+// Replayed returns how many keys and batches were replayed from the log in memory.
+func (s *Spool) Replayed() (keys, batches int64) {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return s.log.keys, s.log.batches
+}
+
+// Corruptions returns what damage reading has met so far.
+func (s *Spool) Corruptions() []pebble.DataCorruptionInfo {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return append([]pebble.DataCorruptionInfo(nil), s.log.corruptions...)
+}
+
+// Reader gives access to the raw keys.
+func (s *Spool) Reader() pebble.Reader { return s.r }
+
+// DB returns the spool's own database, nil when the spool was made by NewSpool.
+func (s *Spool) DB() *pebble.DB { return s.db }
+
+// Resource reads a resource into the document that `into` points to.
+func (s *Spool) Resource(kind Kind, path string, into any) (found bool, err error) {
+	return readResource(s.r, kind, path, into)
+}
+
+// ResourcePaths returns the paths of one kind that start with prefix, sorted.
+func (s *Spool) ResourcePaths(kind Kind, prefix string) ([]string, error) {
+	return resourcePaths(s.r, kind, prefix)
+}
+
+// EachTopic calls each for every topic head, by rising id.
+func (s *Spool) EachTopic(each func(TopicHead) error) error { return eachTopic(s.r, each) }
+
+// Topic reads a topic's state by its id. It returns ErrTopicNotFound, *CorruptError.
+func (s *Spool) Topic(id uint64) (*TopicView, error) {
+	st, err := loadTopic(s.r, id, s.meta.RecordedEpoch)
+	if err != nil {
+		return nil, err
+	}
+	return &TopicView{TopicState: *st, s: s}, nil
+}
+
+// TopicByName reads a topic's state by its full name. It returns ErrTopicNotFound, *CorruptError.
+func (s *Spool) TopicByName(name wire.TopicName) (*TopicView, error) {
+	full := name.String()
+	var id uint64
+	err := s.EachTopic(func(h TopicHead) error {
+		if h.Name == full {
+			id = h.ID
+			return errStop
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		return nil, err
+	}
+	if id == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrTopicNotFound, full)
+	}
+	return s.Topic(id)
+}
+
+// TopicView is a topic of a stopped spool. Its answers come from the same code as those of an open topic.
+type TopicView struct {
+	TopicState
+	s *Spool
+}
+
+func (t *TopicView) reader() entryReader { return entryReader{r: t.s.r, topic: t.Name} }
+
+// Cursor returns the state of a subscription's cursor, nil when there is none.
+func (t *TopicView) Cursor(name string) *CursorState {
+	for _, c := range t.Cursors {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Stats returns the topic's counts.
+func (t *TopicView) Stats() TopicStats { return t.Ledgers.stats() }
+
+// Walk calls each for every stored entry in [from, to) in order; Data is valid during the call only. each ends the walk
+// by returning false or an error. Damage ends it with *CorruptError.
+func (t *TopicView) Walk(ctx context.Context, from, to wire.Position, each func(Entry) (more bool, err error)) error {
+	spans := t.Ledgers.spans(t.Ledgers.Normal(from), t.Ledgers.Normal(to), 1<<62)
+	return t.reader().walk(ctx, spans, pebble.IterOptions{}, stopping(each))
+}
+
+// WalkSince is Walk over all entries published at ms (milliseconds since the epoch) or later; blocks of older entries are
+// skipped unread.
+func (t *TopicView) WalkSince(ctx context.Context, ms int64, each func(Entry) (more bool, err error)) error {
+	spans := t.Ledgers.spans(t.Ledgers.First(), t.Ledgers.last().end(), 1<<62)
+	opt := pebble.IterOptions{PointKeyFilters: []pebble.BlockPropertyFilter{publishedSince(ms)}}
+	return t.reader().walk(ctx, spans, opt, func(e Entry) error {
+		if e.Header.PublishTime < ms {
+			return nil
+		}
+		return stopping(each)(e)
+	})
+}
+
+func stopping(each func(Entry) (bool, error)) func(Entry) error {
+	return func(e Entry) error {
+		more, err := each(e)
+		if err == nil && !more {
+			err = errStop
+		}
+		return err
+	}
+}
+
+// Read is Topic.Read on a stopped spool.
+func (t *TopicView) Read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
+	spans := t.Ledgers.spans(t.Ledgers.Normal(from), t.Ledgers.last().end(), int64(maxEntries))
+	return t.reader().read(ctx, spans, maxBytes, dst)
+}
+
+// ReadAt reads one entry. It returns ErrEntryNotFound when none is stored at p.
+func (t *TopicView) ReadAt(ctx context.Context, p wire.Position) (Entry, error) {
+	if !t.Ledgers.Has(p) {
+		return Entry{}, fmt.Errorf("%s %s: %w", t.Name, p, ErrEntryNotFound)
+	}
+	got, err := t.Read(ctx, p, 1, 1, nil)
+	if err != nil || len(got) == 0 {
+		return Entry{}, firstError(err, fmt.Errorf("%s %s: %w", t.Name, p, ErrEntryNotFound))
+	}
+	return got[0], nil
+}
+
+// SeekTime is Topic.SeekTime on a stopped spool.
+func (t *TopicView) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
+	end := t.Ledgers.last().end()
+	return seekTime(ctx, t.reader(), t.Ledgers.spans(t.Ledgers.First(), end, 1<<62), ms, end)
+}
+
+// Cumulative returns the topic's counts of messages and bytes, ever, up to and including the entry at p.
+func (t *TopicView) Cumulative(p wire.Position) (Consumed, error) {
+	if c, known := t.Ledgers.known(p); known {
+		return c, nil
+	}
+	h, _, err := t.reader().header(t.Ledgers.byID(p.Ledger), p.Entry)
+	return Consumed{h.TotalMessages, h.TotalBytes}, err
+}
+
+// Backlog returns a cursor's backlog: Cursor.Backlog on a stopped spool.
+func (t *TopicView) Backlog(c *CursorState) Backlog { return c.Backlog(t.Ledgers) }
+
+// Pending is Cursor.Pending on a stopped spool; the first call's `from` is wire.Earliest().
+func (t *TopicView) Pending(ctx context.Context, c *CursorState, from wire.Position, maxEntries, maxBytes int, dst []PendingEntry) (out []PendingEntry, next wire.Position, err error) {
+	return pending(ctx, stoppedCursor{t, c}, from, maxEntries, maxBytes, dst)
+}
+
+type stoppedCursor struct {
+	t *TopicView
+	c *CursorState
+}
+
+func (s stoppedCursor) view(f func(*CursorState, Ledgers)) { f(s.c, s.t.Ledgers) }
+
+func (s stoppedCursor) read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
+	return s.t.Read(ctx, from, maxEntries, maxBytes, dst)
+}
+
+// Trimmable reports for each ledger whether it may go and why, as the broker would decide with the policy now.
+func (t *TopicView) Trimmable(p TrimPolicy, now time.Time) []Trimmable {
+	marks := make([]mark, len(t.Cursors))
+	for i, c := range t.Cursors {
+		marks[i] = mark{c.Name, c.MarkDelete}
+	}
+	return t.Ledgers.trimmable(marks, p, now)
+}

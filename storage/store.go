@@ -1,0 +1,233 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"spoolctl/storage/key"
+	"spoolctl/wire"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Store is a spool open for writing. All methods may be called concurrently.
+type Store struct {
+	opt       Options
+	log       *slog.Logger
+	id        Identity
+	db        *pebble.DB
+	queue     *queue
+	committer *committer
+	flusher   *flusher
+	ids       ids
+	stats     counters
+	tailUsed  atomic.Int64 // payload bytes in all tail caches
+	sick      atomic.Pointer[UnhealthyError]
+
+	mu     sync.Mutex
+	open   map[string]*Topic // by full name
+	names  nameIndex
+	closed bool
+}
+
+// Open opens the spool in o.Dir for writing, making a new one when the directory is missing or empty. It returns
+// *LockedError when another process has it open, *FormatError when its format is not this program's, *CorruptError or
+// Pebble's error when it is damaged. After an unclean stop it records what the log held; topics are recovered when they
+// are first used.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	id, err := ReadIdentity(o.FS, o.Dir)
+	if errors.Is(err, ErrNoSpool) {
+		if err := mayCreate(o.FS, o.Dir); err != nil {
+			return nil, err
+		}
+		id, err = createIdentity(o.FS, o.Dir, o.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir := o.FS.PathJoin(o.Dir, StoreDir)
+	if err := checkPebbleFormat(o.FS, dir); err != nil {
+		return nil, err
+	}
+	po := pebbleOptions(o, o.FS, pebbleLogger{o.Logger})
+	db, err := pebble.Open(dir, po)
+	if err != nil {
+		if pid, held := LockOwner(o.FS, dir); held {
+			return nil, &LockedError{Dir: o.Dir, PID: pid}
+		}
+		return nil, fmt.Errorf("open spool %s: %w", o.Dir, err)
+	}
+	s := &Store{opt: o, log: o.Logger, id: id, db: db, queue: newQueue(o.QueueBytes), open: map[string]*Topic{}}
+	if err := s.recover(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s.committer.start()
+	s.flusher = startFlusher(s)
+	return s, nil
+}
+
+// mayCreate refuses to make a spool in a directory that holds something else.
+func mayCreate(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open spool: %w", err)
+	}
+	for _, n := range names {
+		// What a creation that was cut short leaves behind does not count.
+		if n != CheckpointsDir && n != LogsDir && n != identityFile+".tmp" && n != "lost+found" {
+			return fmt.Errorf("%w at %s, and the directory is not empty", ErrNoSpool, dir)
+		}
+	}
+	return nil
+}
+
+func checkPebbleFormat(fsys vfs.FS, dir string) error {
+	desc, err := pebble.Peek(dir, fsys)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the Pebble format of %s: %w", dir, err)
+	}
+	if desc.Exists && desc.FormatMajorVersion != pebbleFormat {
+		return &FormatError{Dir: dir, What: "Pebble format", Got: int(desc.FormatMajorVersion), Known: int(pebbleFormat)}
+	}
+	return nil
+}
+
+// recover reads the store-wide facts, records the extents that a crash left unrecorded and removes the clean-stop marker.
+func (s *Store) recover(ctx context.Context) error {
+	m, err := readMeta(s.db)
+	if err != nil {
+		return err
+	}
+	s.ids.load(m)
+	b := s.db.NewBatch()
+	last, ledgers, err := recordTail(ctx, s.db, m.RecordedEpoch, b)
+	if err != nil {
+		return fmt.Errorf("recover the newest epoch: %w", err)
+	}
+	if err := b.Delete(key.ForMeta(metaClean), nil); err != nil {
+		return err
+	}
+	if err := setMeta(b, metaEpoch, last); err != nil {
+		return err
+	}
+	if err := s.ids.record(b); err != nil {
+		return err
+	}
+	if err := s.db.Apply(b, pebble.Sync); err != nil {
+		return fmt.Errorf("record the recovery: %w", err)
+	}
+	if m.CleanStop == 0 && m.NextTopic > 0 {
+		s.log.Warn("the spool was not stopped cleanly; recovered", "epochs", last-m.RecordedEpoch, "ledgers", ledgers)
+		s.stats.recoveredLedgers.Add(int64(ledgers))
+	}
+	s.committer = newCommitter(s, last+1)
+	return s.names.load(s.db)
+}
+
+// Identity returns who the spool is.
+func (s *Store) Identity() Identity { return s.id }
+
+// Dir returns the spool's directory.
+func (s *Store) Dir() string { return s.opt.Dir }
+
+// Pebble returns the database's own metrics.
+func (s *Store) Pebble() *pebble.Metrics { return s.db.Metrics() }
+
+// Checkpoint writes a consistent copy of the spool to dir, which must not exist, by hard links where it can. Everything
+// acknowledged before the call is in it.
+func (s *Store) Checkpoint(_ context.Context, dir string) error {
+	fsys := s.opt.FS
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	if err := s.db.Checkpoint(fsys.PathJoin(dir, StoreDir), pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return vfs.Copy(fsys, fsys.PathJoin(s.opt.Dir, identityFile), fsys.PathJoin(dir, identityFile))
+}
+
+// unhealthy remembers that a write failed.
+func (s *Store) unhealthy(err error) {
+	if s.sick.CompareAndSwap(nil, &UnhealthyError{Cause: err}) {
+		s.log.Error("a write to the spool failed", "error", err)
+	}
+}
+
+// Health returns *UnhealthyError after a write has failed, nil otherwise.
+func (s *Store) Health() error {
+	if e := s.sick.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// control queues a change and waits until it is durable, or until ctx ends (the change then still happens).
+func (s *Store) control(ctx context.Context, apply func(*batch) error) error {
+	done := make(chan error, 1)
+	if err := s.queue.push(op{kind: opControl, apply: apply, done: func(err error) { done <- err }}); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close closes every open topic, marks the stop clean and closes the database. Operations that come later return
+// ErrClosed. When ctx ends before that, the rest is left to the next opening's recovery, and ctx's error is returned.
+func (s *Store) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	topics := make([]*Topic, 0, len(s.open))
+	for _, t := range s.open {
+		topics = append(topics, t)
+	}
+	s.mu.Unlock()
+
+	s.flusher.stop()
+	var errs []error
+	for _, t := range topics {
+		if err := t.Close(ctx); err != nil && !errors.Is(err, ErrClosed) {
+			errs = append(errs, fmt.Errorf("close %s: %w", t.name, err))
+		}
+	}
+	if len(errs) == 0 && s.Health() == nil {
+		errs = append(errs, s.control(ctx, func(b *batch) error {
+			if err := s.committer.recordExtents(b.Batch); err != nil {
+				return err
+			}
+			return setMeta(b.Batch, metaClean, uint64(s.opt.Now().UnixMilli()))
+		}))
+	}
+	s.queue.close()
+	s.committer.wg.Wait()
+	return errors.Join(append(errs, s.db.Close())...)
+}
+
+// TopicNames returns the topics of a namespace, sorted; the zero namespace means all.
+func (s *Store) TopicNames(ns wire.NamespaceName) []wire.TopicName { return s.names.list(ns) }
+
+// HasTopic reports whether the topic exists.
+func (s *Store) HasTopic(name wire.TopicName) bool {
+	_, ok := s.names.id(name.String())
+	return ok
+}
