@@ -168,7 +168,7 @@ func (t *Topic) completed(r *run, epoch uint64, err error) {
 	first, last := &r.items[0], &r.items[len(r.items)-1]
 	t.mu.Lock()
 	l := t.ledgers.byID(r.ledger.id)
-	l.grow(epoch, first.Position.Entry, int64(len(r.items)), Totals{
+	x := l.grow(epoch, first.Position.Entry, int64(len(r.items)), Totals{
 		Messages: first.Header.TotalMessages - int64(first.Header.Messages),
 		Bytes:    first.Header.TotalBytes - int64(len(first.Data)),
 	})
@@ -177,6 +177,7 @@ func (t *Topic) completed(r *run, epoch uint64, err error) {
 	l.Bytes = last.Header.TotalBytes - l.StartBytes
 	for i := range r.items {
 		stretch(&l.Ledger, r.items[i].PublishTime)
+		x.Published(r.items[i].PublishTime)
 		t.tail.add(Entry{r.items[i].Position, r.items[i].Header, r.items[i].Data})
 	}
 	t.mu.Unlock()

@@ -170,6 +170,7 @@ func (c *committer) addEntry(b *batch, o *op) {
 		c.extents[item.Position.Ledger] = x
 	}
 	x.Count++
+	x.Published(item.PublishTime)
 	b.entries++
 	b.bytes += int64(len(item.Data))
 	if w.batch != b {

@@ -155,39 +155,42 @@ func (t *Topic) DeleteCursor(ctx context.Context, name string) error {
 type Ack struct {
 	Position  wire.Position
 	Remaining []uint64 // batch index: bit i set = message i is not acknowledged; nil = the whole entry
-	BatchSize int32    // messages in the batch, with Remaining
 	Messages  int32    // messages of the entry, with Bytes
-	Bytes     int64    // payload bytes of the entry, when the caller knows them; 0 = look them up
+	Bytes     int64    // payload bytes of the entry, when the caller knows them from its header; 0 = look them up
 }
 
 // Ack acknowledges single entries or parts of batches; positions that are not stored are passed over. done, when not nil,
 // is called once the change is durable (at once for a cursor in memory); it must not block. It returns ErrClosed.
 func (c *Cursor) Ack(acks []Ack, done func(error)) error {
-	var err error
 	for i := range acks {
-		if a := &acks[i]; a.Bytes == 0 && !c.Acked(a.Position) {
-			h, size, herr := c.t.headerAt(a.Position)
-			if herr != nil && !errors.Is(herr, ErrEntryNotFound) {
-				err = herr
-				continue
-			}
-			a.Messages, a.Bytes = h.Messages, int64(size)
+		if err := c.complete(&acks[i]); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
 	}
 	return c.change(done, func(ls Ledgers, dirty func(int64)) (changed bool) {
 		for i := range acks {
 			a := &acks[i]
-			if a.Remaining != nil && a.BatchSize > 0 {
-				changed = c.st.ackPart(ls, a.Position, a.Remaining, a.BatchSize, a.Bytes, dirty) || changed
+			if a.Remaining != nil {
+				changed = c.st.ackPart(ls, a.Position, a.Remaining, a.Messages, a.Bytes, dirty) || changed
 			} else {
 				changed = c.st.ack(ls, a.Position, a.Messages, a.Bytes, dirty) || changed
 			}
 		}
 		return changed
 	})
+}
+
+// complete fills in the size of the entry that a is about, unless the caller knew it or it does not matter.
+func (c *Cursor) complete(a *Ack) error {
+	if a.Bytes != 0 || c.Acked(a.Position) {
+		return nil
+	}
+	h, size, err := c.t.headerAt(a.Position)
+	if errors.Is(err, ErrEntryNotFound) {
+		return nil // it is passed over
+	}
+	a.Messages, a.Bytes = h.Messages, int64(size)
+	return err
 }
 
 // change runs f with the cursor's and the topic's state locked and sees to it that the change becomes durable.

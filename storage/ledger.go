@@ -127,12 +127,12 @@ func (l *Ledger) extentAt(entry int64) (record.Extent, bool) {
 	return l.Extents[i], true
 }
 
-// grow notes that count entries from first on are stored in epoch.
-func (l *Ledger) grow(epoch uint64, first, count int64, before Totals) {
-	if n := len(l.Extents); n > 0 && l.Extents[n-1].Epoch == epoch {
-		l.Extents[n-1].Count += count
-		return
+// grow notes that count entries from first on are stored in epoch and returns the extent they belong to.
+func (l *Ledger) grow(epoch uint64, first, count int64, before Totals) *record.Extent {
+	if n := len(l.Extents); n == 0 || l.Extents[n-1].Epoch != epoch {
+		l.Extents = append(l.Extents, record.Extent{First: first, Epoch: epoch, StartMessages: before.Messages, StartBytes: before.Bytes})
 	}
-	l.Extents = append(l.Extents, record.Extent{First: first, Epoch: epoch, Count: count,
-		StartMessages: before.Messages, StartBytes: before.Bytes})
+	x := &l.Extents[len(l.Extents)-1]
+	x.Count += count
+	return x
 }

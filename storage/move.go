@@ -138,12 +138,17 @@ func (c *Cursor) move(target wire.Position, reset bool, done func(error), extra 
 // that batch. Positions at or before the mark-delete position change nothing; one after the last entry counts as the last.
 // properties, when not nil, stay with the mark-delete position. done: see Ack.
 func (c *Cursor) AckCumulative(a Ack, properties map[string]int64, done func(error)) error {
+	if a.Remaining != nil {
+		if err := c.complete(&a); err != nil {
+			return err
+		}
+	}
 	c.t.mu.RLock()
 	target := a.Position
 	if last := c.t.ledgers.LastConfirmed(); last.Less(target) {
 		target, a.Remaining = last, nil
 	}
-	part := a.Remaining != nil && a.BatchSize > 0 && !allClear(a.Remaining)
+	part := a.Remaining != nil && !allClear(a.Remaining)
 	if part {
 		target = c.t.ledgers.Prev(target)
 	} else {
@@ -151,7 +156,7 @@ func (c *Cursor) AckCumulative(a Ack, properties map[string]int64, done func(err
 	}
 	c.t.mu.RUnlock()
 	ackPart := func(ls Ledgers, dirty func(int64)) bool {
-		return part && c.st.ackPart(ls, a.Position, a.Remaining, a.BatchSize, a.Bytes, dirty)
+		return part && c.st.ackPart(ls, a.Position, a.Remaining, a.Messages, a.Bytes, dirty)
 	}
 	if !c.MarkDelete().Less(target) {
 		return c.change(done, ackPart)
@@ -220,7 +225,7 @@ func (c *Cursor) Skip(ctx context.Context, messages int64) (skipped int64, err e
 				n += int64(bits.OnesCount64(w))
 			}
 			if want := messages - skipped; n > want {
-				a.Remaining, a.BatchSize = clearLowest(words, want), e.Header.Messages
+				a.Remaining = clearLowest(words, want)
 				n = want
 			}
 			acks = append(acks, a)

@@ -4,18 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 
 	"spoolctl/storage/key"
-	"spoolctl/storage/record"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
-
-// publishTimeProperty is the name of the block property that holds the span of publish times in a block of entries.
-const publishTimeProperty = "spool.publish-time"
 
 // pebbleOptions returns the options every opening of the database shares. Figures: see docs on epochs in commit.go and
 // the design's measurements; the format version is pinned so that a newer library never upgrades a spool by itself.
@@ -30,11 +24,6 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               512 << 20,
 		CacheSize:                   o.BlockCacheBytes,
-		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{
-			func() pebble.BlockPropertyCollector {
-				return sstable.NewBlockIntervalCollector(publishTimeProperty, publishTimes{}, nil)
-			},
-		},
 	}
 	po.Experimental.SpanPolicyFunc = spanPolicy
 	for i := range po.Levels {
@@ -51,28 +40,6 @@ const pebbleFormat = pebble.FormatValueSeparation
 // next one, and every epoch would be compacted again.
 func spanPolicy(start []byte) (pebble.SpanPolicy, []byte, error) {
 	return pebble.SpanPolicy{}, key.FamilyEnd(start), nil
-}
-
-// publishTimes maps entries to their publish time for the block property; other keys have none.
-type publishTimes struct{}
-
-// MapPointKey implements sstable.IntervalMapper.
-func (publishTimes) MapPointKey(k sstable.InternalKey, v []byte) (sstable.BlockInterval, error) {
-	if len(k.UserKey) == 0 || key.Family(k.UserKey[0]) != key.Entry {
-		return sstable.BlockInterval{}, nil
-	}
-	h, _, err := record.ParseHeader(v)
-	if err != nil {
-		// A deletion or a damaged value: it must stay visible through every filter.
-		return sstable.BlockInterval{Lower: 0, Upper: math.MaxUint64}, nil
-	}
-	t := uint64(max(h.PublishTime, 0))
-	return sstable.BlockInterval{Lower: t, Upper: t + 1}, nil
-}
-
-// MapRangeKeys implements sstable.IntervalMapper; the spool has no range keys.
-func (publishTimes) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
-	return sstable.BlockInterval{}, nil
 }
 
 // pebbleLogger hands Pebble's log to slog. A fatal message ends the database's usability, not the process: it panics
@@ -127,9 +94,4 @@ func scan(r pebble.Reader, lower, upper []byte, each func(k, v []byte) error) (e
 		}
 	}
 	return nil
-}
-
-// publishedSince is a filter that skips blocks whose entries were all published before ms.
-func publishedSince(ms int64) pebble.BlockPropertyFilter {
-	return sstable.NewBlockIntervalFilter(publishTimeProperty, uint64(max(ms, 0)), math.MaxUint64, nil)
 }

@@ -32,7 +32,12 @@ type span struct {
 }
 
 // spans returns the runs that hold at most max entries from `from` on and before `to`.
-func (ls Ledgers) spans(from, to wire.Position, max int64) (out []span) {
+func (ls Ledgers) spans(from, to wire.Position, max int64) []span {
+	return ls.spansSince(0, from, to, max)
+}
+
+// spansSince is spans without the runs of which it is known that all was published before since (ms).
+func (ls Ledgers) spansSince(since int64, from, to wire.Position, max int64) (out []span) {
 	for i := ls.find(from.Ledger); i < len(ls) && max > 0; i++ {
 		l := ls[i]
 		first, end := int64(0), l.Entries
@@ -51,7 +56,9 @@ func (ls Ledgers) spans(from, to wire.Position, max int64) (out []span) {
 				return out
 			}
 			n := min(x.End(), end, first+max)
-			out = append(out, span{x.Epoch, l.ID, first, n})
+			if x.LastPublish == 0 || x.LastPublish >= since {
+				out = append(out, span{x.Epoch, l.ID, first, n})
+			}
 			max -= n - first
 			first = n
 		}
@@ -70,11 +77,11 @@ var errStop = errors.New("stop")
 
 // walk calls each for every entry of the spans in order. The entry's Data is valid during the call only. An entry that is
 // missing or cannot be decoded ends the walk with *CorruptError. each may return errStop.
-func (er entryReader) walk(ctx context.Context, spans []span, opt pebble.IterOptions, each func(Entry) error) (err error) {
+func (er entryReader) walk(ctx context.Context, spans []span, each func(Entry) error) (err error) {
 	if len(spans) == 0 {
 		return nil
 	}
-	it, err := er.r.NewIter(&opt)
+	it, err := er.r.NewIter(nil)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", er.topic, err)
 	}
@@ -83,7 +90,6 @@ func (er entryReader) walk(ctx context.Context, spans []span, opt pebble.IterOpt
 			err = cerr
 		}
 	}()
-	filtered := len(opt.PointKeyFilters) > 0
 	for _, sp := range spans {
 		it.SetBounds(key.ForEntry(sp.epoch, sp.ledger, sp.first), key.ForEntry(sp.epoch, sp.ledger, sp.last))
 		want := sp.first
@@ -93,7 +99,7 @@ func (er entryReader) walk(ctx context.Context, spans []span, opt pebble.IterOpt
 			}
 			_, _, id, err := key.ParseEntry(it.Key())
 			pos := wire.Position{Ledger: sp.ledger, Entry: want}
-			if err == nil && id != want && !filtered {
+			if err == nil && id != want {
 				err = fmt.Errorf("entry is missing: %w", ErrEntryNotFound)
 			}
 			if err != nil {
@@ -119,7 +125,7 @@ func (er entryReader) walk(ctx context.Context, spans []span, opt pebble.IterOpt
 		if err := it.Error(); err != nil {
 			return er.corrupt(wire.Position{Ledger: sp.ledger, Entry: want}, nil, err)
 		}
-		if want != sp.last && !filtered {
+		if want != sp.last {
 			pos := wire.Position{Ledger: sp.ledger, Entry: want}
 			return er.corrupt(pos, key.ForEntry(sp.epoch, sp.ledger, want), fmt.Errorf("entry is missing: %w", ErrEntryNotFound))
 		}
@@ -135,7 +141,7 @@ func (er entryReader) corrupt(p wire.Position, k []byte, cause error) error {
 func (er entryReader) read(ctx context.Context, spans []span, maxBytes int, dst []Entry) ([]Entry, error) {
 	total := 0
 	var chunk []byte
-	err := er.walk(ctx, spans, pebble.IterOptions{}, func(e Entry) error {
+	err := er.walk(ctx, spans, func(e Entry) error {
 		if len(chunk)+len(e.Data) > cap(chunk) {
 			chunk = make([]byte, 0, max(readChunk, len(e.Data)))
 		}
@@ -174,4 +180,17 @@ func (er entryReader) header(l *Ledger, entry int64) (h EntryHeader, size int, e
 		err = er.corrupt(pos, k, fmt.Errorf("entry is missing: %w", ErrEntryNotFound))
 	}
 	return h, size, err
+}
+
+// seekTime returns the position of the first entry of the spans published at ms or later, else end.
+func (er entryReader) seekTime(ctx context.Context, spans []span, ms int64, end wire.Position) (wire.Position, error) {
+	found := end
+	err := er.walk(ctx, spans, func(e Entry) error {
+		if e.Header.PublishTime >= ms {
+			found = e.Position
+			return errStop
+		}
+		return nil
+	})
+	return found, err
 }

@@ -235,19 +235,19 @@ func (t *TopicView) Stats() TopicStats { return t.Ledgers.stats() }
 // by returning false or an error. Damage ends it with *CorruptError.
 func (t *TopicView) Walk(ctx context.Context, from, to wire.Position, each func(Entry) (more bool, err error)) error {
 	spans := t.Ledgers.spans(t.Ledgers.Normal(from), t.Ledgers.Normal(to), 1<<62)
-	return t.reader().walk(ctx, spans, pebble.IterOptions{}, stopping(each))
+	return t.reader().walk(ctx, spans, stopping(each))
 }
 
-// WalkSince is Walk over all entries published at ms (milliseconds since the epoch) or later; blocks of older entries are
+// WalkSince is Walk over all entries published at ms (milliseconds since the epoch) or later; runs of older entries are
 // skipped unread.
 func (t *TopicView) WalkSince(ctx context.Context, ms int64, each func(Entry) (more bool, err error)) error {
-	spans := t.Ledgers.spans(t.Ledgers.First(), t.Ledgers.last().end(), 1<<62)
-	opt := pebble.IterOptions{PointKeyFilters: []pebble.BlockPropertyFilter{publishedSince(ms)}}
-	return t.reader().walk(ctx, spans, opt, func(e Entry) error {
+	spans := t.Ledgers.spansSince(ms, t.Ledgers.First(), t.Ledgers.last().end(), 1<<62)
+	step := stopping(each)
+	return t.reader().walk(ctx, spans, func(e Entry) error {
 		if e.Header.PublishTime < ms {
 			return nil
 		}
-		return stopping(each)(e)
+		return step(e)
 	})
 }
 
@@ -282,7 +282,7 @@ func (t *TopicView) ReadAt(ctx context.Context, p wire.Position) (Entry, error) 
 // SeekTime is Topic.SeekTime on a stopped spool.
 func (t *TopicView) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
 	end := t.Ledgers.last().end()
-	return seekTime(ctx, t.reader(), t.Ledgers.spans(t.Ledgers.First(), end, 1<<62), ms, end)
+	return t.reader().seekTime(ctx, t.Ledgers.spansSince(ms, t.Ledgers.First(), end, 1<<62), ms, end)
 }
 
 // Cumulative returns the topic's counts of messages and bytes, ever, up to and including the entry at p.

@@ -10,8 +10,6 @@ import (
 	"spoolctl/storage/key"
 	"spoolctl/storage/record"
 	"spoolctl/wire"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Topic is an open topic. At most one exists per name.
@@ -383,24 +381,11 @@ func (t *Topic) headerAt(p wire.Position) (EntryHeader, int, error) {
 }
 
 // SeekTime returns the position of the first entry with a publish time of at least ms (milliseconds since the epoch), or
-// the position after the last entry. Blocks of older entries are skipped unread.
+// the position after the last entry. Runs of older entries are skipped unread.
 func (t *Topic) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
 	t.mu.RLock()
 	end := t.ledgers.last().end()
-	spans := t.ledgers.spans(t.ledgers.First(), end, 1<<62)
+	spans := t.ledgers.spansSince(ms, t.ledgers.First(), end, 1<<62)
 	t.mu.RUnlock()
-	return seekTime(ctx, t.reader(), spans, ms, end)
-}
-
-func seekTime(ctx context.Context, er entryReader, spans []span, ms int64, end wire.Position) (wire.Position, error) {
-	found := end
-	opt := pebble.IterOptions{PointKeyFilters: []pebble.BlockPropertyFilter{publishedSince(ms)}}
-	err := er.walk(ctx, spans, opt, func(e Entry) error {
-		if e.Header.PublishTime >= ms {
-			found = e.Position
-			return errStop
-		}
-		return nil
-	})
-	return found, err
+	return t.reader().seekTime(ctx, spans, ms, end)
 }

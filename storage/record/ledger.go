@@ -97,6 +97,16 @@ type Extent struct {
 	Count         int64  // 2: entries in the run
 	StartMessages int64  // 3: messages of the topic before the run, ever
 	StartBytes    int64  // 4: payload bytes of the topic before the run, ever
+	FirstPublish  int64  // 5: smallest publish time in it, ms
+	LastPublish   int64  // 6: largest publish time in it, ms; 0 = not known (found by a recovery)
+}
+
+// Published widens the run's publish-time span; ms are milliseconds since the epoch.
+func (x *Extent) Published(ms int64) {
+	if x.LastPublish == 0 || ms < x.FirstPublish {
+		x.FirstPublish = ms
+	}
+	x.LastPublish = max(x.LastPublish, ms)
 }
 
 // End returns the entry id after the run.
@@ -107,7 +117,9 @@ func (x *Extent) Append(dst []byte) []byte {
 	dst = appendInt(dst, 1, int64(x.Epoch))
 	dst = appendInt(dst, 2, x.Count)
 	dst = appendInt(dst, 3, x.StartMessages)
-	return appendInt(dst, 4, x.StartBytes)
+	dst = appendInt(dst, 4, x.StartBytes)
+	dst = appendInt(dst, 5, x.FirstPublish)
+	return appendInt(dst, 6, x.LastPublish)
 }
 
 // ParseExtent decodes an extent; first comes from its key.
@@ -123,6 +135,10 @@ func ParseExtent(first int64, b []byte) (Extent, error) {
 			x.StartMessages = int64(v)
 		case 4:
 			x.StartBytes = int64(v)
+		case 5:
+			x.FirstPublish = int64(v)
+		case 6:
+			x.LastPublish = int64(v)
 		}
 		return nil
 	})
