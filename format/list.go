@@ -103,7 +103,7 @@ func (p *Printer) stream(cols []column, rows iter.Seq2[any, error], o ListOption
 		}
 		rows = sorted
 	}
-	w, err := p.listWriter(cols, o.Live)
+	w, err := p.listWriter(cols, o)
 	if err != nil {
 		return err
 	}
@@ -130,6 +130,9 @@ func (p *Printer) stream(cols []column, rows iter.Seq2[any, error], o ListOption
 		}
 	}
 	switch {
+	case o.Live && failed != nil:
+		// Nobody knows what would have come; the error says why it ended.
+		c.total = c.shown
 	case o.Total > 0 || complete:
 		c.total = max(o.Total, c.shown)
 		c.truncated = c.total > c.shown || !complete
@@ -177,7 +180,7 @@ func (p *Printer) sorted(cols []column, rows iter.Seq2[any, error]) (iter.Seq2[a
 	}, nil
 }
 
-func (p *Printer) listWriter(cols []column, live bool) (listWriter, error) {
+func (p *Printer) listWriter(cols []column, o ListOptions) (listWriter, error) {
 	switch {
 	case p.jq != nil || p.o.Format == "yaml":
 		return &collector{p: p}, nil
@@ -192,7 +195,7 @@ func (p *Printer) listWriter(cols []column, live bool) (listWriter, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newTable(p, chosen, live), nil
+		return newTable(p, chosen, o), nil
 	}
 	w, err := p.rowWriter(cols)
 	if err != nil {

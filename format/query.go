@@ -88,8 +88,7 @@ func (p *Printer) writeYAML(tree any) error {
 	if err != nil {
 		return fmt.Errorf("yaml: %w", err)
 	}
-	_, err = p.out.Write(b)
-	return OutputError(err)
+	return p.line(strings.TrimSuffix(string(b), "\n"))
 }
 
 // yamlText is a string that must be quoted and escaped: JSON's quoting is

@@ -27,11 +27,11 @@ type tableList struct {
 	head   []string
 	rows   [][]string // until laid out
 	widths []int      // once laid out
-	live   bool
+	o      ListOptions
 }
 
-func newTable(p *Printer, cols []column, live bool) *tableList {
-	t := &tableList{p: p, cols: cols, live: live}
+func newTable(p *Printer, cols []column, o ListOptions) *tableList {
+	t := &tableList{p: p, cols: cols, o: o}
 	if !p.o.NoHeaders {
 		for _, c := range cols {
 			t.head = append(t.head, c.header)
@@ -50,7 +50,7 @@ func (t *tableList) row(tree any) error {
 		return t.p.line(t.pad(cells))
 	}
 	t.rows = append(t.rows, cells)
-	if t.live || len(t.rows) == layoutRows {
+	if t.o.Live || len(t.rows) == layoutRows {
 		return t.layout()
 	}
 	return nil
@@ -73,11 +73,13 @@ func (t *tableList) layout() error {
 }
 
 // pad sets one row below a table that is already out. A cell wider than its
-// column moves the rest of its row; it is never cut.
+// column is never cut: the column is wider from here on.
 func (t *tableList) pad(cells []string) string {
 	var b strings.Builder
 	for i, c := range cells {
-		space := strings.Repeat(" ", max(0, t.widths[i]-textWidth(c)))
+		width := textWidth(c)
+		t.widths[i] = max(t.widths[i], width)
+		space := strings.Repeat(" ", t.widths[i]-width)
 		if t.cols[i].right {
 			b.WriteString(space + c)
 		} else {
@@ -95,7 +97,7 @@ func (t *tableList) finish(c counts, summary *object) error {
 		}
 	}
 	if summary != nil {
-		cols, err := fieldsOf(nil, summary)
+		cols, err := fieldsOf(t.o.Summary, summary)
 		if err != nil {
 			return err
 		}

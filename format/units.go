@@ -37,7 +37,10 @@ func Size(n int64) string {
 // are powers of 1024, as in pulsar-admin.
 func ParseSize(s string) (int64, error) {
 	t := strings.TrimSpace(s)
-	i := strings.LastIndexAny(t, "0123456789.") + 1
+	i := strings.IndexFunc(t, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if i < 0 {
+		i = len(t)
+	}
 	num, unit := t[:i], strings.ToUpper(strings.TrimSpace(t[i:]))
 	unit = strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I")
 	shift := 0

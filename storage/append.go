@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"spoolctl/storage/key"
 	"spoolctl/storage/record"
@@ -25,6 +26,7 @@ type Appended struct {
 	Append
 	Position wire.Position
 	Header   EntryHeader
+	Took     time.Duration // from queueing, at the most, to being as durable as configured
 }
 
 // writer is the open ledger of a topic. What stands above the line belongs to the topic's append lock, what stands below
@@ -156,7 +158,7 @@ func (t *Topic) roll() (*writer, error) {
 }
 
 // completed takes the result of a batch for this topic's entries in it and hands it to the sink.
-func (t *Topic) completed(r *run, epoch uint64, err error) {
+func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
 	if err == nil && r.ledger.failed.Load() {
 		err = &UnhealthyError{Cause: fmt.Errorf("an earlier entry of ledger %d was not stored", r.ledger.id)}
 	}
@@ -176,6 +178,7 @@ func (t *Topic) completed(r *run, epoch uint64, err error) {
 	l.Messages = last.Header.TotalMessages - l.StartMessages
 	l.Bytes = last.Header.TotalBytes - l.StartBytes
 	for i := range r.items {
+		r.items[i].Took = took
 		stretch(&l.Ledger, r.items[i].PublishTime)
 		x.Published(r.items[i].PublishTime)
 		t.tail.add(Entry{r.items[i].Position, r.items[i].Header, r.items[i].Data})

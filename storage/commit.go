@@ -19,9 +19,9 @@ type batch struct {
 	entries int
 	bytes   int64
 	usesIDs bool
-	steps   []step // what to report, in the order of the queue
-	failed  error  // why it could not be applied
-	started time.Time
+	steps   []step    // what to report, in the order of the queue
+	failed  error     // why it could not be applied
+	queued  time.Time // when its first operation was queued, at the latest
 }
 
 // step is one report of a batch's result: to a topic about a run of entries, or to a cursor and whoever waits for it, or
@@ -45,8 +45,9 @@ type run struct {
 // them in order. It never waits to collect more: the fsync in flight is the collection window.
 type committer struct {
 	s        *Store
-	pending  []op // taken from the queue, not yet in a batch
-	taken    []op // backing of pending
+	pending  []op      // taken from the queue, not yet in a batch
+	taken    []op      // backing of pending
+	since    time.Time // when the first of pending was queued
 	inFlight chan *batch
 	wg       sync.WaitGroup
 
@@ -63,7 +64,8 @@ const entryOverhead = 64
 func newCommitter(s *Store, epoch uint64) *committer {
 	return &committer{
 		s: s, epoch: epoch,
-		maxEpoch: s.opt.MemTableBytes / 10 * 9,
+		// The last batch of an epoch must still fit into its memtable.
+		maxEpoch: s.opt.MemTableBytes/10*9 - min(maxBatchBytes, s.opt.MemTableBytes/2),
 		inFlight: make(chan *batch, maxInFlight),
 		extents:  map[int64]*record.Extent{},
 		freeRuns: sync.Pool{New: func() any { return new(run) }},
@@ -90,12 +92,12 @@ func (c *committer) start() {
 func (c *committer) next() bool {
 	if len(c.pending) == 0 {
 		var ok bool
-		if c.taken, ok = c.s.queue.take(c.taken); !ok {
+		if c.taken, c.since, ok = c.s.queue.take(c.taken); !ok {
 			return false
 		}
 		c.pending = c.taken
 	}
-	b := &batch{Batch: c.s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 << 20)), started: time.Now()}
+	b := &batch{Batch: c.s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 << 20)), queued: c.since}
 	if c.epochBytes >= c.maxEpoch {
 		c.endEpoch(b)
 	}
@@ -204,24 +206,25 @@ func (c *committer) complete(b *batch) {
 	if err == nil && !b.Empty() && c.s.opt.Sync == SyncBatch {
 		err = b.SyncWait()
 	}
+	took := time.Since(b.queued)
 	if err == nil {
-		c.s.stats.batch(b, time.Since(b.started))
+		c.s.stats.batch(b, took)
 		err = b.Close()
 	}
 	if err != nil {
 		c.s.unhealthy(err)
 	}
 	for i := range b.steps {
-		c.report(&b.steps[i], b.epoch, err)
+		c.report(&b.steps[i], b.epoch, took, err)
 	}
 }
 
-func (c *committer) report(st *step, epoch uint64, err error) {
+func (c *committer) report(st *step, epoch uint64, took time.Duration, err error) {
 	if st.err != nil {
 		err = st.err
 	}
 	if r := st.run; r != nil {
-		r.topic.completed(r, epoch, err)
+		r.topic.completed(r, epoch, took, err)
 		clear(r.items)
 		r.topic, r.ledger, r.items = nil, nil, r.items[:0]
 		c.freeRuns.Put(r)

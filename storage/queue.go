@@ -1,6 +1,9 @@
 package storage
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // opKind says what a queued operation does.
 type opKind uint8
@@ -29,6 +32,7 @@ type queue struct {
 	ops      []op
 	bytes    int64
 	maxBytes int64
+	since    time.Time // when the first of ops was queued
 	closed   bool
 }
 
@@ -50,6 +54,7 @@ func (q *queue) push(o op) error {
 		return ErrClosed
 	}
 	if len(q.ops) == 0 {
+		q.since = time.Now()
 		q.notEmpty.Signal()
 	}
 	q.bytes += int64(len(o.item.Data))
@@ -57,20 +62,21 @@ func (q *queue) push(o op) error {
 	return nil
 }
 
-// take waits for operations and moves all of them into dst[:0]. ok is false when the queue is closed and empty.
-func (q *queue) take(dst []op) (ops []op, ok bool) {
+// take waits for operations and moves all of them into dst[:0]; since is when the first was queued. ok is false when the
+// queue is closed and empty.
+func (q *queue) take(dst []op) (ops []op, since time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.ops) == 0 {
 		if q.closed {
-			return dst[:0], false
+			return dst[:0], since, false
 		}
 		q.notEmpty.Wait()
 	}
 	ops, q.ops = q.ops, dst[:0]
 	q.bytes = 0
 	q.notFull.Broadcast()
-	return ops, true
+	return ops, q.since, true
 }
 
 // depth returns what waits now: operations and payload bytes.

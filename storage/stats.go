@@ -26,7 +26,7 @@ func (c *counters) batch(b *batch, took time.Duration) {
 // StoreStats are counters since the store was opened, and gauges of now.
 type StoreStats struct {
 	Batches, Entries, Operations, Bytes int64         // committed
-	CommitTime                          time.Duration // sum over the batches, from building to durable
+	CommitTime                          time.Duration // sum over the batches, from queueing the first operation to durable
 	QueueOps                            int           // operations that wait
 	QueueBytes                          int64         // payload bytes that wait
 	TailCacheBytes                      int64

@@ -26,7 +26,7 @@ type Outlet interface {
 	ActiveChange(consumerID uint64, active bool)
 	// CloseConsumer tells the client to make the consumer again, and forgets it. The
 	// consumer has been removed from its dispatcher.
-	CloseConsumer(consumerID uint64)
+	CloseConsumer(c *Consumer)
 	// ReachedEnd tells that a terminated topic holds nothing more for a consumer.
 	ReachedEnd(consumerID uint64)
 }

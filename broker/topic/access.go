@@ -34,7 +34,7 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions) (*Producer, 
 	}
 	for _, old := range kick {
 		old.failed.Store(true)
-		old.outlet.CloseProducer(old.ID)
+		old.outlet.CloseProducer(old)
 	}
 	if acquired {
 		if err := t.saveEpoch(ctx, p); err != nil {

@@ -38,7 +38,8 @@ func (a *Acknowledger) Ack(c *Consumer, ack *wire.Ack, done func(error)) error {
 		finish()
 		return nil
 	case s.cursor == nil:
-		c.Dispatcher().Acked(c.Consumer, []dispatch.Acked{{Messages: int32(len(ack.IDs))}})
+		a.done = append(a.done[:0], dispatch.Acked{Messages: int32(len(ack.IDs))})
+		c.Dispatcher().Acked(c.Consumer, a.done)
 		finish()
 		return nil
 	case ack.Cumulative:
@@ -46,7 +47,7 @@ func (a *Acknowledger) Ack(c *Consumer, ack *wire.Ack, done func(error)) error {
 			finish() // as Pulsar does: it means nothing there
 			return nil
 		}
-		return s.ackCumulative(c, ack, done)
+		return a.cumulative(c, ack, done)
 	}
 	return a.individual(c, ack, done)
 }
@@ -87,14 +88,11 @@ func (s *Subscription) toAck(id *wire.AckID) (storage.Ack, bool) {
 		return x, false
 	}
 	x.Remaining = id.AckSet
-	x.BatchSize = id.BatchSize
-	if x.BatchSize <= 0 || x.BatchSize > maxBatch {
-		x.BatchSize = int32(min(len(id.AckSet)*64, maxBatch))
-	}
 	return x, true
 }
 
-func (s *Subscription) ackCumulative(c *Consumer, ack *wire.Ack, done func(error)) error {
+func (a *Acknowledger) cumulative(c *Consumer, ack *wire.Ack, done func(error)) error {
+	s := c.Sub
 	id := &ack.IDs[len(ack.IDs)-1]
 	x, ok := s.toAck(id)
 	if !ok {
@@ -110,7 +108,8 @@ func (s *Subscription) ackCumulative(c *Consumer, ack *wire.Ack, done func(error
 	if err := s.cursor.AckCumulative(x, props, done); err != nil {
 		return storeFault(err, "storing an acknowledgement")
 	}
-	c.Dispatcher().Acked(c.Consumer, []dispatch.Acked{{Position: x.Position, Messages: 1}})
+	a.done = append(a.done[:0], dispatch.Acked{Position: x.Position, Messages: 1})
+	c.Dispatcher().Acked(c.Consumer, a.done)
 	return nil
 }
 

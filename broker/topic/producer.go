@@ -33,7 +33,7 @@ type ProducerOutlet interface {
 	Receipts(rs []Receipt)
 	// CloseProducer tells the client that it has to make the producer again, and
 	// forgets it: later SENDs of it are ignored.
-	CloseProducer(producerID uint64)
+	CloseProducer(p *Producer)
 	// ProducerReady tells a producer that waited that it has the topic now.
 	ProducerReady(p *Producer)
 	// PublishDone gives back what unanswered SENDs of so many bytes took.
@@ -195,7 +195,7 @@ func (p *Producer) settled(ctx context.Context) error {
 // sends again then.
 func (p *Producer) fail() {
 	if p.failed.CompareAndSwap(false, true) {
-		p.outlet.CloseProducer(p.ID)
+		p.outlet.CloseProducer(p)
 		p.t.removeProducer(p)
 	}
 }

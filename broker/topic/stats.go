@@ -22,19 +22,16 @@ type StatsOptions struct {
 	ExcludeConsumers bool
 }
 
-// timeText is the form of times in Pulsar's statistics.
-func timeText(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }
+// TimeText is the form of times in Pulsar's statistics.
+func TimeText(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }
 
 // Stats describes the topic.
 func (t *Topic) Stats(ctx context.Context, o StatsOptions) (*TopicStats, error) {
 	now := t.r.opt.Now()
-	st := &TopicStats{
-		MsgInCounter: t.In.Messages(), BytesInCounter: t.In.Bytes(),
-		MsgChunkPublished: t.chunks.Load() > 0,
-		Publishers:        []PublisherStats{}, Subscriptions: map[string]*SubscriptionStats{},
-		Replication: map[string]struct{}{}, DeduplicationStatus: "Disabled",
-		TopicCreationTimeStamp: t.created.UnixMilli(), LastPublishTimeStamp: t.lastIn.Load(),
-	}
+	st := NewTopicStats()
+	st.MsgInCounter, st.BytesInCounter = t.In.Messages(), t.In.Bytes()
+	st.MsgChunkPublished = t.chunks.Load() > 0
+	st.TopicCreationTimeStamp, st.LastPublishTimeStamp = t.created.UnixMilli(), t.lastIn.Load()
 	st.MsgRateIn, st.MsgThroughputIn = t.In.Rate(now)
 	if st.MsgRateIn > 0 {
 		st.AverageMsgSize = st.MsgThroughputIn / st.MsgRateIn
@@ -92,7 +89,7 @@ func (t *Topic) Stats(ctx context.Context, o StatsOptions) (*TopicStats, error) 
 func (p *Producer) stats(now time.Time) PublisherStats {
 	s := PublisherStats{
 		AccessMode: p.Access.String(), ProducerID: p.ID, ProducerName: p.Name,
-		Address: "/" + p.Address, ConnectedSince: timeText(p.Connected), ClientVersion: p.Version,
+		Address: "/" + p.Address, ConnectedSince: TimeText(p.Connected), ClientVersion: p.Version,
 		Metadata: orEmpty(p.Metadata),
 	}
 	s.MsgRateIn, s.MsgThroughputIn = p.In.Rate(now)
@@ -159,7 +156,7 @@ func consumerStats(c *dispatch.ConsumerSnapshot, now time.Time) ConsumerStats {
 	s := ConsumerStats{
 		MsgOutCounter: c.Sent.Messages(), BytesOutCounter: c.Sent.Bytes(),
 		ConsumerName: c.Name, AvailablePermits: c.Permits, UnackedMessages: c.Unacked, BlockedConsumerOnUnackedMsgs: c.Blocked,
-		Address: "/" + c.Address, ConnectedSince: timeText(c.Connected), ClientVersion: c.Version,
+		Address: "/" + c.Address, ConnectedSince: TimeText(c.Connected), ClientVersion: c.Version,
 		LastAckedTimestamp: c.LastAck, LastConsumedTimestamp: c.LastSent, LastConsumedFlowTimestamp: c.LastFlow,
 		Metadata: orEmpty(c.Metadata),
 	}
@@ -212,13 +209,13 @@ func (t *Topic) InternalStats(metadata bool) (*ManagedLedgerInternalStats, error
 	for _, l := range t.store.Ledgers() {
 		il := InternalLedger{LedgerID: l.ID, Entries: l.Entries, Size: l.Bytes}
 		if metadata {
-			il.Metadata = fmt.Sprintf("{messages=%d, created=%s}", l.Messages, timeText(l.Created))
+			il.Metadata = fmt.Sprintf("{messages=%d, created=%s}", l.Messages, TimeText(l.Created))
 		}
 		if l.State == record.LedgerOpen {
 			st.CurrentLedgerEntries, st.CurrentLedgerSize = l.Entries, l.Bytes
 			il.Entries, il.Size = 0, 0
 		}
-		st.LastLedgerCreatedTimestamp = timeText(l.Created)
+		st.LastLedgerCreatedTimestamp = TimeText(l.Created)
 		st.Ledgers = append(st.Ledgers, il)
 	}
 	for _, s := range t.Subscriptions() {

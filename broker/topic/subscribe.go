@@ -16,9 +16,9 @@ import (
 type SubscribeOptions struct {
 	Name          string
 	Durable       bool
-	Earliest      bool            // where a new subscription starts, when Start is nil
-	Start         *wire.MessageID // where one that is not durable starts: after this, or at its batch
-	Rollback      time.Duration   // start so long before now instead; 0 = not
+	Earliest      bool           // where a new subscription starts, when Start is nil
+	Start         *wire.Position // where one that is not durable starts: at this entry
+	Rollback      time.Duration  // start so long before now instead; 0 = not
 	ReadCompacted bool
 	Replicated    bool
 	Properties    map[string]string
@@ -123,12 +123,12 @@ func (t *Topic) startOf(ctx context.Context, o *SubscribeOptions) (wire.Position
 	case o.Start == nil:
 		return wire.Latest(), nil
 	}
-	p := o.Start.Position
-	// A batch may have been read in part: start at it, the client drops the rest.
-	if o.Start.Batch >= 0 && p.Ledger >= 0 && p.Entry >= 0 && p != wire.Latest() {
-		p = before(p)
+	// The entry itself is delivered too: it may be a batch that was read in part, and
+	// the client wants it or drops it.
+	if p := *o.Start; p != wire.Latest() {
+		return before(p), nil
 	}
-	return p, nil
+	return wire.Latest(), nil
 }
 
 // before is the mark-delete position after which p comes next.
@@ -180,4 +180,22 @@ func (t *Topic) newSubscription(ctx context.Context, n NewSubscription) (*Subscr
 	t.subs[n.Name] = s
 	t.publishList()
 	return s, nil
+}
+
+// InitialSubscription makes the durable subscription that a producer asks for, at the
+// start of its topic, unless it is there.
+func (r *Registry) InitialSubscription(ctx context.Context, t *Topic, name string) error {
+	if _, err := t.Subscription(name); err == nil || t.store == nil {
+		return nil
+	}
+	if auto, err := r.autoSubscriptions(t.name); err != nil {
+		return err
+	} else if !auto {
+		return fault.New(fault.NotAllowed, "Could not create the initial subscription due to the auto subscription creation is not allowed.")
+	}
+	err := t.CreateSubscription(ctx, NewSubscription{Name: name, Durable: true, At: wire.Earliest()})
+	if fault.Is(err, fault.Exists) {
+		return nil
+	}
+	return err
 }

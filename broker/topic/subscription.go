@@ -226,7 +226,7 @@ func (s *Subscription) disconnect(except *dispatch.Consumer) {
 	for _, c := range d.Consumers() {
 		if c != except {
 			d.Remove(c)
-			c.Outlet.CloseConsumer(c.ID)
+			c.Outlet.CloseConsumer(c)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -145,7 +146,7 @@ func (t *Topic) close(ctx context.Context) error {
 		}
 	}
 	for _, p := range t.attached() {
-		p.outlet.CloseProducer(p.ID)
+		p.outlet.CloseProducer(p)
 	}
 	for _, s := range t.Subscriptions() {
 		s.shut()
@@ -180,7 +181,10 @@ func (t *Topic) Terminate(ctx context.Context) (wire.Position, error) {
 	}
 	t.terminated.Store(true)
 	for _, p := range t.attached() {
-		p.outlet.CloseProducer(p.ID)
+		if err := p.settled(ctx); err != nil {
+			return last, storeFault(err, "terminating topic %s", t.name)
+		}
+		p.fail()
 	}
 	for _, s := range t.Subscriptions() {
 		s.disp().Wake()
@@ -238,4 +242,16 @@ func compareStrings(a, b string) int {
 		return 1
 	}
 	return 0
+}
+
+// ReadAt reads one stored entry; MessageNotFound when it is not there.
+func (t *Topic) ReadAt(ctx context.Context, p wire.Position) (storage.Entry, error) {
+	if t.store == nil {
+		return storage.Entry{}, fault.New(fault.NotAllowed, "Reading messages of a non-persistent topic is not allowed: nothing is stored")
+	}
+	e, err := t.store.ReadAt(ctx, p)
+	if errors.Is(err, storage.ErrEntryNotFound) {
+		return e, fault.New(fault.MessageNotFound, "Message not found")
+	}
+	return e, storeFault(err, "reading entry %s of %s", p, t.name)
 }

@@ -59,6 +59,10 @@ func (o *consume) run(ctx context.Context) error {
 	case o.opts.Count < 0:
 		return format.Usagef("--count %d is negative", o.opts.Count)
 	}
+	if limit := o.f.global.limit; limit > 0 && (o.opts.Count == 0 || limit < o.opts.Count) {
+		// A row beyond the limit must not be received at all.
+		o.opts.Count = limit
+	}
 	client, err := o.f.dial(ctx)
 	if err != nil {
 		return err
@@ -103,7 +107,7 @@ func (o *consume) rows(ctx context.Context, received *int, quiet *bool) iter.Seq
 
 func receivedRow(m pulsar.Message) messageRow {
 	r := messageRow{
-		ID: clientID(m.ID()), Topic: m.Topic(), PublishTime: m.PublishTime().Truncate(time.Millisecond),
+		ID: clientID(m.ID(), isPartition(m.Topic())), Topic: m.Topic(), PublishTime: m.PublishTime().Truncate(time.Millisecond),
 		Producer: optional(m.ProducerName()), Redelivered: new(m.RedeliveryCount()), Key: optional(m.Key()),
 		Properties: m.Properties(), Size: len(m.Payload()), Payload: m.Payload(),
 	}
@@ -113,10 +117,20 @@ func receivedRow(m pulsar.Message) messageRow {
 	return r
 }
 
-// clientID writes the library's id as everywhere else in spoolctl.
-func clientID(id pulsar.MessageID) string {
-	return wire.MessageID{
+// clientID writes the library's id as everywhere else in spoolctl. The library
+// says partition 0 for a topic without partitions too.
+func clientID(id pulsar.MessageID, partitioned bool) string {
+	m := wire.MessageID{
 		Position:  wire.Position{Ledger: id.LedgerID(), Entry: id.EntryID()},
-		Partition: id.PartitionIdx(), Batch: id.BatchIdx(),
-	}.String()
+		Partition: -1, Batch: id.BatchIdx(),
+	}
+	if partitioned {
+		m.Partition = id.PartitionIdx()
+	}
+	return m.String()
+}
+
+func isPartition(name string) bool {
+	t, err := wire.ParseTopic(name)
+	return err == nil && t.Partition() >= 0
 }

@@ -2,12 +2,34 @@ package main
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"spoolctl/format"
 )
+
+// usageTemplate is cobra's without the global flags of every command, which
+// would hide the few that matter.
+const usageTemplate = `Usage:
+  {{.UseLine}}{{if gt (len .Aliases) 0}}
+
+Aliases:
+  {{.NameAndAliases}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+The global flags are listed by {{.Root.Name}} --help.{{end}}{{if .HasAvailableSubCommands}}
+More about a command: {{.CommandPath}} COMMAND --help{{end}}
+`
 
 // A command's annotations say what it does to the world.
 const (
@@ -93,7 +115,7 @@ func writeHelp(cmd *cobra.Command, w io.Writer) error {
 	if text == "" {
 		text = cmd.Short
 	}
-	_, err := io.WriteString(w, text+"\n\n"+cmd.UsageString())
+	_, err := io.WriteString(w, text+"\n\n"+strings.TrimRight(cmd.UsageString(), "\n")+"\n")
 	return format.OutputError(err)
 }
 

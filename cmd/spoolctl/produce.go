@@ -97,7 +97,9 @@ func (o *produce) run(ctx context.Context) error {
 	if err != nil && res.Sent == 0 {
 		return failed("topic", t.String(), err)
 	}
-	if perr := o.f.print(producedOf(t.String(), res)); perr != nil {
+	parts, perr := client.TopicPartitions(t.String())
+	partitioned := perr == nil && len(parts) > 0 && isPartition(parts[0])
+	if perr := o.f.print(producedOf(t.String(), res, partitioned)); perr != nil {
 		return perr
 	}
 	if err != nil && ctx.Err() == nil {
@@ -141,13 +143,13 @@ func (o *produce) input() (io.Reader, func(), error) {
 	return file, func() { file.Close() }, nil
 }
 
-func producedOf(topic string, r traffic.ProduceResult) produced {
+func producedOf(topic string, r traffic.ProduceResult, partitioned bool) produced {
 	p := produced{Topic: topic, Messages: r.Sent, Failed: r.Failed, Bytes: r.Bytes, Seconds: r.Took.Round(time.Microsecond).Seconds()}
 	if r.Took > 0 {
 		p.Rate = float64(r.Sent) / r.Took.Seconds()
 	}
 	if r.First != nil {
-		p.First, p.Last = new(clientID(r.First)), new(clientID(r.Last))
+		p.First, p.Last = new(clientID(r.First, partitioned)), new(clientID(r.Last, partitioned))
 	}
 	return p
 }

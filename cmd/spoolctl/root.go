@@ -51,7 +51,7 @@ func execute(ctx context.Context, f *factory, args []string) int {
 // be cheap to construct.
 func newRoot(f *factory) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "spoolctl",
+		Use:   "spoolctl COMMAND",
 		Short: "Inspect broker spools offline, administer and watch running brokers",
 		Long: "spoolctl inspects and maintains the spool of a stopped broker, administers running brokers\n" +
 			"(spoold and Apache Pulsar), and draws a dashboard from their metrics.",
@@ -65,13 +65,15 @@ func newRoot(f *factory) *cobra.Command {
 			}
 			return f.prepare(cmd)
 		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		DisableFlagsInUseLine: true,
 	}
+	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &format.Error{Kind: format.ErrUsage, Err: err}
 	})
 	addGlobalFlags(root, f)
 	root.AddCommand(
+		newInspect(f),
 		newBroker(f),
 		newTenants(f),
 		newNamespaces(f),
@@ -79,6 +81,9 @@ func newRoot(f *factory) *cobra.Command {
 		newSubscriptions(f),
 		newProduce(f),
 		newConsume(f),
+		newTop(f),
+		newDemo(f),
+		newDocs(f),
 		newVersion(f),
 	)
 	root.SetHelpCommand(newHelp(root))
@@ -124,7 +129,7 @@ func (f *factory) prepare(cmd *cobra.Command) error {
 // newNoun makes a command that only holds verbs.
 func newNoun(use, alias, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   use,
+		Use:   use + " VERB",
 		Short: short,
 		Args:  unknownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -134,6 +139,7 @@ func newNoun(use, alias, short string, verbs ...*cobra.Command) *cobra.Command {
 			return format.Usagef("%s needs a verb", cmd.CommandPath())
 		},
 	}
+	cmd.DisableFlagsInUseLine = true
 	if alias != "" {
 		cmd.Aliases = []string{alias}
 	}
@@ -155,16 +161,17 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 }
 
 // exactArgs and its kin make a wrong number of arguments a usage error.
-func exactArgs(n int) cobra.PositionalArgs { return asUsage(cobra.ExactArgs(n)) }
+func exactArgs(n int) cobra.PositionalArgs { return rangeArgs(n, n) }
 
-func rangeArgs(least, most int) cobra.PositionalArgs { return asUsage(cobra.RangeArgs(least, most)) }
+func noArgs() cobra.PositionalArgs { return rangeArgs(0, 0) }
 
-func noArgs() cobra.PositionalArgs { return asUsage(cobra.NoArgs) }
-
-func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &format.Error{Kind: format.ErrUsage, Err: err}
+func rangeArgs(least, most int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return format.Usagef("%d of %d arguments given", len(args), least)
+		case len(args) > most:
+			return format.Usagef("unexpected argument %q", args[most])
 		}
 		return nil
 	}

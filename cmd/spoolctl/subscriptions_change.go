@@ -102,7 +102,7 @@ func newSubscriptionsSkip(f *factory) *cobra.Command {
 			}
 			return f.forEachPartition(cmd.Context(), dryRun, on, func(t wire.TopicName) admin.Request {
 				return admin.SkipMessages(t, on.sub, count)
-			}, change{Action: "skipped", Kind: "messages", Name: on.name(), Detail: fmt.Sprintf("%d", count)})
+			}, change{Action: "advanced", Kind: "subscription", Name: on.name(), Detail: fmt.Sprintf("%d messages skipped", count)})
 		},
 	}
 	on.flags(cmd)
@@ -127,7 +127,7 @@ func newSubscriptionsClear(f *factory) *cobra.Command {
 			}
 			return f.forEachPartition(cmd.Context(), dryRun, on, func(t wire.TopicName) admin.Request {
 				return admin.ClearBacklog(t, on.sub)
-			}, change{Action: "cleared", Kind: "backlog", Name: on.name()})
+			}, change{Action: "cleared", Kind: "backlog of subscription", Name: on.name()})
 		},
 	}
 	on.flags(cmd)

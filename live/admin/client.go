@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -123,11 +124,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	if call.Err() != nil {
 		err = fmt.Errorf("no complete answer within %s", c.o.Timeout)
 	}
-	var inner *url.Error
-	if errors.As(err, &inner) {
-		err = inner.Err
-	}
-	return nil, &UnreachableError{URL: c.URL(), Err: err}
+	return nil, &UnreachableError{URL: c.URL(), Err: innermost(err)}
 }
 
 func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
@@ -184,4 +181,17 @@ func (c *Client) send(req *http.Request) (*Response, error) {
 		return nil, statusError(resp, body)
 	}
 	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+}
+
+// innermost takes the layers off that repeat the URL and the address.
+func innermost(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		err = op.Err
+	}
+	return err
 }

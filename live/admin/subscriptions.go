@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"spoolctl/wire"
@@ -64,14 +64,10 @@ func (c *Client) Peek(ctx context.Context, t wire.TopicName, sub string, n int) 
 	var list []Message
 	for i := 1; i <= n; i++ {
 		resp, err := c.Do(ctx, PeekMessage(t, sub, i))
-		if isEnd(err) && i > 1 {
+		if i > 1 && errors.Is(err, ErrNotFound) || noMessage(err) {
 			return list, nil
 		}
 		if err != nil {
-			var status *StatusError
-			if errors.As(err, &status) && status.Status == http.StatusNotFound && status.Reason == "Message not found" {
-				return list, nil
-			}
 			return list, err
 		}
 		msgs, err := parseMessage(resp)
@@ -83,11 +79,15 @@ func (c *Client) Peek(ctx context.Context, t wire.TopicName, sub string, n int) 
 	return list, nil
 }
 
-// isEnd reports the 404 by which brokers say that there is no n-th message.
-func isEnd(err error) bool { return errors.Is(err, ErrNotFound) }
+// noMessage reports the 404 by which brokers say that there is no n-th
+// message; a missing subscription is a 404 too, with another reason.
+func noMessage(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Is(ErrNotFound) && strings.EqualFold(status.Reason, "Message not found")
+}
 
 // Health asks the broker for a full publish-and-read round trip.
 func (c *Client) Health(ctx context.Context) error {
-	_, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path("brokers", "health"), Query: url.Values{}})
+	_, err := c.Do(ctx, Request{Method: http.MethodGet, Path: path("brokers", "health")})
 	return err
 }

@@ -33,8 +33,9 @@ type ConsumeOptions struct {
 var ErrQuiet = errors.New("no message came in time")
 
 // Consume receives messages and acknowledges each after the loop body has run
-// for it, so that a message that was not handled is delivered again. The
-// sequence ends after Count messages, or with an error.
+// for it. A message at which the loop is left is not acknowledged: whoever
+// leaves may not have handled it, and it is delivered again. The sequence ends
+// after Count messages, or with an error.
 func Consume(ctx context.Context, o ConsumeOptions) iter.Seq2[pulsar.Message, error] {
 	return func(yield func(pulsar.Message, error) bool) {
 		start := pulsar.SubscriptionPositionLatest
@@ -45,6 +46,9 @@ func Consume(ctx context.Context, o ConsumeOptions) iter.Seq2[pulsar.Message, er
 			Topic: o.Topic, SubscriptionName: o.Subscription, Type: o.Type,
 			SubscriptionInitialPosition: start, Name: o.Name, ReceiverQueueSize: o.QueueSize,
 			AckWithResponse: true,
+			// Without it the library keeps acknowledgements to itself until a
+			// batch is complete, and loses them when it closes before.
+			EnableBatchIndexAcknowledgment: true,
 		})
 		if err != nil {
 			yield(nil, err)
@@ -57,16 +61,14 @@ func Consume(ctx context.Context, o ConsumeOptions) iter.Seq2[pulsar.Message, er
 				yield(nil, err)
 				return
 			}
-			more := yield(m, nil)
-			if !o.KeepBacklog {
-				if err := c.Ack(m); err != nil {
-					if more {
-						yield(nil, err)
-					}
-					return
-				}
+			if !yield(m, nil) {
+				return
 			}
-			if !more {
+			if o.KeepBacklog {
+				continue
+			}
+			if err := c.Ack(m); err != nil {
+				yield(nil, err)
 				return
 			}
 		}

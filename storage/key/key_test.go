@@ -47,7 +47,7 @@ func same(t *rapid.T, err error, ok bool) {
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(n string) [3]uint64 {
-			return [3]uint64{rapid.Uint64().Draw(t, n), rapid.Uint64Max(1<<63 - 1).Draw(t, n), rapid.Uint64Max(1<<63 - 1).Draw(t, n)}
+			return [3]uint64{rapid.Uint64().Draw(t, n), rapid.Uint64Max(1<<63-1).Draw(t, n), rapid.Uint64Max(1<<63-1).Draw(t, n)}
 		}
 		p, q := draw("p"), draw("q")
 		want := 0

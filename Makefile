@@ -1,0 +1,61 @@
+# The targets people use: make demo, make test. Everything else is for developers.
+GO ?= go
+TOOLS := $(GO) run -C .ci/tools
+LINT := $(GO) tool -modfile=.ci/lint/go.mod
+FUZZTIME ?= 10s
+SEEDS ?= 20000
+
+.PHONY: build test race lint rules docs docs-check generate generate-check demo suite-go fuzz-short crash vuln ci clean
+
+build: ## bin/spoolctl and bin/spoold, with the version from git
+	$(GO) build -trimpath -o bin/ ./cmd/spoolctl ./cmd/spoold
+
+test: ## every test; under 5 minutes on 2 cores
+	$(GO) test -shuffle=on ./...
+
+race: ## every test under the race detector, shorter
+	$(GO) test -race -short -shuffle=on ./...
+
+lint: ## formatting, vet and the linters of .golangci.yml
+	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v '\.pb\.go$$'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these files" >&2; exit 1; }
+	$(GO) vet ./...
+	$(LINT) golangci-lint run
+
+rules: ## who may import whom
+	$(TOOLS) ./rules ../..
+
+docs: ## the generated pages under docs/
+	$(GO) run ./cmd/spoolctl docs --dir docs/cli
+
+docs-check: docs ## fails when a generated page was stale
+	git diff --exit-code -- docs/cli
+	@test -z "$$(git status --porcelain -- docs/cli)" || { git status --short -- docs/cli; exit 1; }
+
+generate: ## wire/pb from wire/pb/pulsar.proto
+	$(TOOLS) ./protogen spoolctl/wire/pulsar.proto ../../wire/pb/pulsar.proto ../../wire/pb/pulsar.pb.go
+
+generate-check: generate
+	git diff --exit-code -- wire/pb
+
+demo: build ## a broker on a temporary spool, traffic, top, then the inspector; nothing is left behind
+	bin/spoolctl demo
+
+suite-go: build ## the Go client's own test-suite; SUITE names the script that runs it
+	$(SUITE) --spoold bin/spoold --ctl bin/spoolctl --list suite-go.txt
+
+fuzz-short: ## every fuzzer for FUZZTIME
+	@for t in $$(grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -h -o '^func Fuzz[A-Za-z0-9]*' $$t/*_test.go | sed 's/func //'); do \
+	    $(GO) test $$t -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) || exit 1; done; done
+
+crash: ## SEEDS power losses
+	$(GO) test ./storage -run TestCrash -v -timeout 60m -crash.seeds $(SEEDS)
+
+vuln: ## known vulnerabilities in what the programs call
+	$(LINT) govulncheck ./...
+
+ci: ## what CI runs
+	bash .ci/run
+
+clean:
+	rm -rf bin

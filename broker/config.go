@@ -1,0 +1,74 @@
+package broker
+
+import (
+	"log/slog"
+	"time"
+
+	"spoolctl/broker/auth"
+	"spoolctl/storage"
+)
+
+// Config is the daemon's configuration. DefaultConfig gives the defaults; settings.go
+// names the fields that files, the environment and flags can set.
+type Config struct {
+	Spool string // the spool's directory
+
+	Bind           string // address to listen on
+	Port           int    // binary protocol; 0 = a free one
+	WebPort        int    // HTTP; 0 = a free one
+	TLSPort        int    // binary protocol over TLS; 0 = none. Used when TLS is there
+	WebTLSPort     int    // HTTPS; 0 = none. Used when TLS is there
+	AdvertisedHost string // what lookup tells clients; empty = the address they reached
+
+	Cluster                 string
+	AutoCreateTopics        bool
+	AutoCreatePartitioned   bool
+	DefaultPartitions       int
+	AutoCreateSubscriptions bool
+	BatchIndexAck           bool
+
+	MaxMessageSize              int
+	MaxConnections              int
+	MaxConnectionsPerAddress    int
+	MaxTopicsPerNamespace       int
+	MaxProducersPerTopic        int
+	MaxConsumersPerTopic        int
+	MaxConsumersPerSubscription int
+	MaxSubscriptionsPerTopic    int
+	MaxPartitions               int
+	UnackedPerConsumer          int
+	UnackedPerSubscription      int
+
+	KeepAlive     time.Duration
+	FailoverDelay time.Duration
+	StopDeadline  time.Duration // a stop that takes longer turns into a hard one
+
+	Sync                storage.SyncMode
+	CursorFlushInterval time.Duration
+	Ledger              storage.LedgerLimits
+	RetentionTime       time.Duration // of acknowledged entries; -1 = for ever
+	RetentionSize       int64         // bytes; -1 = without limit
+
+	LogLevel slog.Level
+
+	// What follows cannot be set from a file.
+	Version    string
+	Logger     *slog.Logger       // nil = nothing is logged
+	Auth       auth.Authenticator // nil = everybody is anonymous
+	Authorizer auth.Authorizer    // nil = everything is allowed
+	Now        func() time.Time   // nil = time.Now
+	// Ready is called once when clients can connect.
+	Ready func(e Endpoint)
+}
+
+// DefaultConfig is what holds when nothing is configured; the numbers are Pulsar's.
+func DefaultConfig() Config {
+	return Config{
+		Spool: "./spool", Bind: "127.0.0.1", Port: 6650, WebPort: 8080,
+		Cluster: "standalone", AutoCreateTopics: true, DefaultPartitions: 1, AutoCreateSubscriptions: true, BatchIndexAck: true,
+		MaxMessageSize: 5 << 20, UnackedPerConsumer: 50_000, UnackedPerSubscription: 200_000,
+		KeepAlive: 30 * time.Second, FailoverDelay: time.Second, StopDeadline: 30 * time.Second,
+		CursorFlushInterval: 100 * time.Millisecond,
+		Ledger:              storage.LedgerLimits{MaxEntries: 50_000, MaxBytes: 2 << 30, MaxAge: 4 * time.Hour},
+	}
+}

@@ -1,0 +1,61 @@
+package export
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// writer builds a page of the Prometheus text format, version 0.0.4.
+type writer struct{ b []byte }
+
+// family starts a family: all of its samples must follow.
+func (w *writer) family(f *family) {
+	w.b = append(w.b, "# HELP "...)
+	w.b = append(w.b, f.name...)
+	w.b = append(w.b, ' ')
+	w.b = append(w.b, escapeHelp(f.help)...)
+	w.b = append(w.b, "\n# TYPE "...)
+	w.b = append(w.b, f.name...)
+	w.b = append(w.b, ' ')
+	w.b = append(w.b, f.kind...)
+	w.b = append(w.b, '\n')
+}
+
+// sample writes one sample; labels is what stands between the braces, already escaped.
+func (w *writer) sample(name, labels string, v float64) {
+	w.b = append(w.b, name...)
+	if labels != "" {
+		w.b = append(w.b, '{')
+		w.b = append(w.b, labels...)
+		w.b = append(w.b, '}')
+	}
+	w.b = append(w.b, ' ')
+	switch {
+	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
+		w.b = strconv.AppendInt(w.b, int64(v), 10)
+	default:
+		w.b = strconv.AppendFloat(w.b, v, 'g', -1, 64)
+	}
+	w.b = append(w.b, '\n')
+}
+
+// label renders one label pair after the given ones.
+func label(before, name, value string) string {
+	pair := name + `="` + escapeLabel(value) + `"`
+	if before == "" {
+		return pair
+	}
+	return before + "," + pair
+}
+
+func escapeLabel(s string) string {
+	if !strings.ContainsAny(s, "\\\"\n") {
+		return s
+	}
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+}
+
+func escapeHelp(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s)
+}

@@ -1,0 +1,196 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"spoolctl/inspect"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// image is the files of a spool by path.
+type image map[string][]byte
+
+func takeImage(t testing.TB, fs vfs.FS, dir string) image {
+	t.Helper()
+	out := image{}
+	var walk func(dir string)
+	walk = func(dir string) {
+		names, err := fs.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range names {
+			path := fs.PathJoin(dir, n)
+			info, err := fs.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.IsDir() {
+				walk(path)
+				continue
+			}
+			f, err := fs.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			out[path] = b
+		}
+	}
+	walk(dir)
+	return out
+}
+
+// restore makes a file system of the image, with one file changed; nil
+// removes it.
+func (im image) restore(t testing.TB, path string, data []byte) vfs.FS {
+	t.Helper()
+	fs := vfs.NewMem()
+	for p, b := range im {
+		if p == path {
+			if b = data; b == nil {
+				continue
+			}
+		}
+		if err := fs.MkdirAll(fs.PathDir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fs.Create(p, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	return fs
+}
+
+// damageable is a small spool with tables, a log and a MANIFEST, and what the
+// verbs say of it.
+func damageable(t testing.TB) (image, string) {
+	t.Helper()
+	fs := vfs.NewMem()
+	m := makeSpool(t, fs, "spool")
+	sample(m)
+	m.stop()
+	m = makeSpool(t, fs, "spool") // what the log holds goes to tables
+	late := m.topic("late")
+	late.cursor("sub")
+	for i := range 12 {
+		late.single(fmt.Sprintf("late %d", i), "")
+	}
+	late.positions()
+	m.stop()
+	im := takeImage(t, fs, "spool")
+	s := open(t, inspect.Options{Dir: "spool", FS: fs})
+	want, err := answers(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Problems()) > 0 {
+		t.Fatal(s.Problems())
+	}
+	return im, want
+}
+
+// inspected is what the verbs say of one damaged spool.
+type inspected struct {
+	text   string
+	silent bool // neither a problem, nor a note, nor an error
+	found  int64
+	said   string
+}
+
+func inspectImage(t *testing.T, fs vfs.FS) (got inspected) {
+	t.Helper()
+	s, err := inspect.Open(context.Background(), inspect.Options{Dir: "spool", FS: fs, Now: now})
+	if err != nil {
+		return inspected{said: err.Error(), found: 1}
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got.text, err = answers(context.Background(), s)
+	got.silent = err == nil && len(s.Problems()) == 0 && len(s.Notes()) == 0
+	v, verr := s.Verify(context.Background(), inspect.VerifyOptions{})
+	if verr != nil {
+		got.found = 1
+	} else {
+		got.found = v.Found
+	}
+	got.said = fmt.Sprint(err, s.Problems(), s.Notes(), verr)
+	return got
+}
+
+// stride is the distance of the bytes that are tried.
+const stride = 17
+
+func TestFlippedBytes(t *testing.T) {
+	im, want := damageable(t)
+	tried, seen := 0, 0
+	for path, data := range im {
+		if !strings.HasPrefix(path, "spool/store/") {
+			continue
+		}
+		for at := 0; at < len(data); at += stride {
+			bad := append([]byte(nil), data...)
+			bad[at] ^= 0x41
+			got := inspectImage(t, im.restore(t, path, bad))
+			tried++
+			if got.text == want {
+				continue
+			}
+			seen++
+			if got.silent {
+				t.Errorf("%s byte %d: the answer differs and nothing is said", path, at)
+			}
+			if got.found == 0 {
+				t.Errorf("%s byte %d: the answer differs and verify finds nothing: %s", path, at, got.said)
+			}
+		}
+	}
+	t.Logf("%d bytes flipped, %d changed an answer", tried, seen)
+}
+
+func TestTruncated(t *testing.T) {
+	im, want := damageable(t)
+	for path, data := range im {
+		if !strings.HasPrefix(path, "spool/") {
+			continue
+		}
+		for n := 0; n < len(data); n += stride {
+			got := inspectImage(t, im.restore(t, path, data[:n]))
+			if got.text != want && got.silent {
+				t.Errorf("%s cut to %d bytes: the answer differs and nothing is said", path, n)
+			}
+		}
+	}
+}
+
+func TestMissingFiles(t *testing.T) {
+	im, want := damageable(t)
+	for path := range im {
+		got := inspectImage(t, im.restore(t, path, nil))
+		switch {
+		case got.text != want && got.silent:
+			t.Errorf("without %s the answer differs and nothing is said", path)
+		case strings.HasSuffix(path, ".sst") && !strings.Contains(got.said, "the table is missing"):
+			t.Errorf("without %s: %s", path, got.said)
+		case strings.HasSuffix(path, ".log") && !strings.Contains(got.said, "the log is missing"):
+			t.Errorf("without %s: %s", path, got.said)
+		}
+	}
+}

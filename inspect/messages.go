@@ -1,0 +1,275 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"spoolctl/inspect/damage"
+	"spoolctl/storage"
+	"spoolctl/wire"
+)
+
+// MessageHead is a message without its payload.
+type MessageHead struct {
+	ID          string            `json:"messageId" col:"MESSAGE_ID,name"`
+	Topic       string            `json:"topic" col:"TOPIC,wide"`
+	PublishTime time.Time         `json:"publishTime" col:"PUBLISHED" fmt:"time"`
+	EventTime   time.Time         `json:"eventTime" col:"EVENT_TIME,wide" fmt:"time"`
+	Producer    *string           `json:"producer" col:"PRODUCER"`
+	SequenceID  *uint64           `json:"sequenceId" col:"SEQUENCE,wide" fmt:"plain"`
+	Key         *string           `json:"key" col:"KEY"`
+	OrderingKey []byte            `json:"orderingKey" col:"ORDERING_KEY,wide"`
+	DeliverAt   time.Time         `json:"deliverAt" col:"DELIVER_AT,wide" fmt:"time"`
+	Properties  map[string]string `json:"properties" col:"PROPERTIES"`
+	Chunk       *string           `json:"chunk" col:"CHUNK,wide"`
+	Txn         *string           `json:"txn" col:"TXN,wide"`
+	NullValue   bool              `json:"nullValue" col:"NULL,wide"`
+	Size        int               `json:"size" col:"SIZE" fmt:"bytes"`
+	Note        *string           `json:"note" col:"NOTE,wide"` // why the payload is not the plain message
+}
+
+// Message is one line of `inspect messages`.
+type Message struct {
+	MessageHead
+	Payload []byte `json:"payload" col:"PAYLOAD" fmt:"preview"`
+}
+
+// MessagesOptions are for Session.Messages.
+type MessagesOptions struct {
+	Selector
+	Bounds
+	Filter
+	// Pending lists exactly what this subscription would receive next, in
+	// order: acknowledged entries and messages of batches are left out. It
+	// needs one topic.
+	Pending string
+}
+
+// Messages is the answer of Session.Messages.
+type Messages struct {
+	Rows  iter.Seq2[Message, error] // Payload is valid until the next row
+	Total int64                     // how many rows there are; 0 when only the end tells
+}
+
+// maxPayload bounds what one entry may decompress to: the largest that a
+// producer can be allowed to send, many times over.
+const maxPayload = 256 << 20
+
+// Messages lists the messages of stored entries in order, batches taken apart.
+func (s *Session) Messages(ctx context.Context, o MessagesOptions) (*Messages, error) {
+	if o.Pending != "" {
+		return s.pendingMessages(ctx, o)
+	}
+	views, err := s.views(ctx, o.Selector)
+	if err != nil {
+		return nil, err
+	}
+	out := &Messages{}
+	if o.Filter.empty() && o.Bounds == (Bounds{}) {
+		for _, t := range views {
+			out.Total += t.Stats().Messages
+		}
+	}
+	out.Rows = func(yield func(Message, error) bool) {
+		for _, t := range views {
+			more := true
+			from, to := o.span(ctx, t)
+			err := s.walk(ctx, t, from, to, func(e storage.Entry) (bool, error) {
+				more = s.unpack(t, e, nil, o, func(m Message) bool { return yield(m, nil) })
+				return more, nil
+			})
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			if !more {
+				return
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *Session) pendingMessages(ctx context.Context, o MessagesOptions) (*Messages, error) {
+	views, err := s.views(ctx, o.Selector)
+	if err != nil {
+		return nil, err
+	}
+	if len(views) != 1 {
+		return nil, errors.New("what is pending is a question about one topic: name it in full")
+	}
+	t := views[0]
+	c, err := cursorOf(t, o.Pending)
+	if err != nil {
+		return nil, err
+	}
+	out := &Messages{}
+	if o.Filter.empty() && o.Bounds == (Bounds{}) {
+		out.Total = t.Backlog(c).Messages
+	}
+	out.Rows = func(yield func(Message, error) bool) {
+		from, to := o.span(ctx, t)
+		err := s.walkPending(ctx, t, c, from, func(e storage.PendingEntry) bool {
+			if !e.Position.Less(to) {
+				return false
+			}
+			return s.unpack(t, e.Entry, e.Remaining, o, func(m Message) bool { return yield(m, nil) })
+		})
+		if err != nil {
+			yield(Message{}, err)
+		}
+	}
+	return out, nil
+}
+
+// How much is read at a time for a cursor.
+const (
+	pendingEntries = 64
+	pendingBytes   = 1 << 20
+)
+
+// walkPending calls each for what a cursor would receive, stepping over
+// entries that cannot be read.
+func (s *Session) walkPending(ctx context.Context, t *storage.TopicView, c *storage.CursorState, from wire.Position, each func(storage.PendingEntry) bool) error {
+	at := pendingEntries
+	for {
+		got, next, err := t.Pending(ctx, c, from, at, pendingBytes, nil)
+		bad := new(storage.CorruptError)
+		switch {
+		case err == nil:
+			at = pendingEntries
+		case !errors.As(err, &bad) || bad.Topic == "" || bad.Position.Less(from):
+			return err
+		case at > 1:
+			at = 1 // one at a time up to the damage
+			continue
+		default:
+			next = s.skip(t, bad.Position, bad.Cause)
+			if !bad.Position.Less(next) {
+				return nil
+			}
+		}
+		for _, e := range got {
+			if !each(e) {
+				return nil
+			}
+		}
+		if err == nil && len(got) == 0 {
+			return nil
+		}
+		from = next
+	}
+}
+
+// unpack gives the messages of an entry that pass the options. remaining, when
+// not nil, has a bit for each message of the batch that is wanted.
+func (s *Session) unpack(t *storage.TopicView, e storage.Entry, remaining []uint64, o MessagesOptions, give func(Message) bool) bool {
+	if !o.inTime(e.Header.PublishTime) {
+		return true
+	}
+	for m := range s.messagesOf(t.Name, e, remaining) {
+		if o.match(&m) && !give(m) {
+			return false
+		}
+	}
+	return true
+}
+
+// messagesOf takes an entry apart. One that cannot be is one message with the
+// stored payload and a note.
+func (s *Session) messagesOf(topic string, e storage.Entry, remaining []uint64) iter.Seq[Message] {
+	return func(yield func(Message) bool) {
+		base := Message{MessageHead: MessageHead{ID: wire.MessageID{Position: e.Position, Partition: -1, Batch: -1}.String(),
+			Topic: topic, PublishTime: fromMillis(e.Header.PublishTime), Size: len(e.Data)}, Payload: e.Data}
+		whole := func(why string, damaged bool) {
+			base.Note = &why
+			if damaged {
+				s.problem(damage.Problem{What: fmt.Sprintf("%s: entry %s cannot be taken apart: %s", topic, e.Position, why), Ledgers: []int64{e.Position.Ledger}})
+			}
+			yield(base)
+		}
+		d := decodeEntry(e)
+		if d.err != nil {
+			whole(firstLine(d.err), true)
+			return
+		}
+		m := &d.meta
+		base.entry(&d)
+		base.Payload, base.Size = d.parts.Payload, len(d.parts.Payload)
+		switch {
+		case m.Encrypted:
+			whole("the payload is encrypted", false)
+			return
+		case m.NumChunks > 1:
+			whole("one chunk of a message; chunks are not joined", false)
+			return
+		}
+		if err := d.parts.Verify(); err != nil {
+			whole(firstLine(err), true)
+			return
+		}
+		payload, err := wire.Decompress(m, d.parts.Payload, maxPayload)
+		if err != nil {
+			whole(firstLine(err), true)
+			return
+		}
+		for single, err := range wire.Unbatch(m, payload) {
+			if err != nil {
+				whole(firstLine(err), true)
+				return
+			}
+			if !wanted(remaining, single.Index) {
+				continue
+			}
+			msg := base
+			msg.single(e.Position, single)
+			if !yield(msg) {
+				return
+			}
+		}
+	}
+}
+
+func wanted(remaining []uint64, index int32) bool {
+	if remaining == nil || index < 0 {
+		return true
+	}
+	w := int(index) / 64
+	return w < len(remaining) && remaining[w]>>(index%64)&1 == 1
+}
+
+// entry fills in what the entry's metadata says.
+func (m *Message) entry(d *decoded) {
+	meta := &d.meta
+	m.Producer, m.SequenceID = new(string(meta.ProducerName)), &meta.SequenceID
+	m.EventTime, m.DeliverAt = fromMillis(int64(meta.EventTime)), fromMillis(meta.DeliverAt)
+	m.Key, m.OrderingKey = keyOf(meta), append([]byte(nil), meta.OrderingKey...)
+	m.Chunk, m.Txn, m.NullValue = chunkOf(meta), txnOf(meta), meta.NullValue
+	if full, err := wire.ParseMetadataFull(d.parts.Metadata); err == nil {
+		m.Properties = properties(full.Properties)
+	}
+}
+
+// single fills in what one message of a batch says.
+func (m *Message) single(p wire.Position, s wire.Single) {
+	m.Payload, m.Size = s.Payload, len(s.Payload)
+	meta := s.Meta
+	if meta == nil {
+		return
+	}
+	m.ID = wire.MessageID{Position: p, Partition: -1, Batch: s.Index}.String()
+	m.Properties = properties(meta.Properties)
+	m.Key, m.OrderingKey, m.NullValue = nil, meta.OrderingKey, meta.GetNullValue()
+	if meta.PartitionKey != nil {
+		m.Key = new(keyText(meta.GetPartitionKey(), meta.GetPartitionKeyB64Encoded()))
+	}
+	if meta.EventTime != nil {
+		m.EventTime = fromMillis(int64(meta.GetEventTime()))
+	}
+	if meta.SequenceId != nil {
+		m.SequenceID = new(meta.GetSequenceId())
+	}
+}

@@ -1,0 +1,187 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"spoolctl/storage"
+	"spoolctl/wire"
+)
+
+// Selector chooses topics. The zero value means all.
+type Selector struct {
+	// Globs are topic names or patterns: t, t*, tenant/ns/*, or with the
+	// domain. * and ? stay inside one part of the name; a lone * is all topics.
+	Globs []string
+	// Regex must match somewhere in the full name.
+	Regex *regexp.Regexp
+}
+
+// NotFoundError says that nothing has a name that was asked for.
+type NotFoundError struct {
+	What  string   // "topic", "subscription", "ledger", "entry", "message"
+	Name  string   //
+	Known []string // names that come near
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("%s %s is not in the spool", e.What, e.Name)
+}
+
+// choose reads the chosen topics' heads, sorted by name.
+func (s *Session) choose(ctx context.Context, sel Selector) ([]storage.TopicHead, error) {
+	all, err := s.heads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b storage.TopicHead) int { return strings.Compare(a.Name, b.Name) })
+	var out []storage.TopicHead
+	matched := make([]bool, len(sel.Globs))
+	globs := make([]string, len(sel.Globs))
+	for i, g := range sel.Globs {
+		if globs[i], err = completeGlob(g); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range all {
+		take := len(globs) == 0
+		for i, g := range globs {
+			if matchTopic(g, h.Name) {
+				take, matched[i] = true, true
+			}
+		}
+		if take && (sel.Regex == nil || sel.Regex.MatchString(h.Name)) {
+			out = append(out, h)
+		}
+	}
+	for i, ok := range matched {
+		if !ok {
+			return nil, &NotFoundError{What: "topic", Name: sel.Globs[i], Known: near(globs[i], all)}
+		}
+	}
+	return out, nil
+}
+
+// completeGlob adds what a short name leaves out.
+func completeGlob(g string) (string, error) {
+	full := g
+	switch {
+	case g == "*" || g == "**":
+		return "**", nil
+	case strings.Contains(g, "://"):
+	case strings.Count(g, "/") == 0:
+		full = wire.Persistent.String() + "://public/default/" + g
+	case strings.Count(g, "/") == 1: // a namespace
+		full = wire.Persistent.String() + "://" + g + "/*"
+	default:
+		full = wire.Persistent.String() + "://" + g
+	}
+	if _, err := path.Match(full, ""); err != nil {
+		return "", fmt.Errorf("topic pattern %q: %w", g, err)
+	}
+	return full, nil
+}
+
+// matchTopic also lets the name of a partitioned topic stand for its
+// partitions.
+func matchTopic(glob, name string) bool {
+	if glob == "**" || glob == name {
+		return true
+	}
+	if t, err := wire.ParseTopic(name); err == nil && t.Partition() >= 0 && t.Base().String() == glob {
+		return true
+	}
+	ok, err := path.Match(glob, name)
+	return ok && err == nil
+}
+
+// near lists topics whose last part resembles the name.
+func near(glob string, all []storage.TopicHead) (out []string) {
+	want := strings.ToLower(glob[strings.LastIndexByte(glob, '/')+1:])
+	for _, h := range all {
+		have := strings.ToLower(h.Name[strings.LastIndexByte(h.Name, '/')+1:])
+		if want != "" && (have == want || strings.HasPrefix(have, want) || strings.HasPrefix(want, have) || oneEdit(want, have)) {
+			if out = append(out, h.Name); len(out) == 5 {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// oneEdit reports whether two names differ in one letter, or two that are
+// swapped.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch len(b) - len(a) {
+	case 0:
+		return i < len(a) && (a[i+1:] == b[i+1:] || (i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]))
+	case 1:
+		return a[i:] == b[i+1:]
+	}
+	return false
+}
+
+// eachTopic calls each for the chosen topics that can be read.
+func (s *Session) eachTopic(ctx context.Context, sel Selector, each func(*storage.TopicView) error) error {
+	heads, err := s.choose(ctx, sel)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		t, err := s.topic(ctx, h)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			if err := each(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// oneTopic reads the one topic of that name.
+func (s *Session) oneTopic(ctx context.Context, name string) (*storage.TopicView, error) {
+	heads, err := s.choose(ctx, Selector{Globs: []string{name}})
+	if err != nil {
+		return nil, err
+	}
+	if len(heads) > 1 {
+		known := make([]string, 0, 5)
+		for _, h := range heads[:min(5, len(heads))] {
+			known = append(known, h.Name)
+		}
+		return nil, &NotFoundError{What: "a single topic", Name: name, Known: known}
+	}
+	t, err := s.topic(ctx, heads[0])
+	if err == nil && t == nil {
+		err = &NotFoundError{What: "a readable topic", Name: name}
+	}
+	return t, err
+}
+
+// cursorOf finds a subscription of a topic.
+func cursorOf(t *storage.TopicView, sub string) (*storage.CursorState, error) {
+	c := t.Cursor(sub)
+	if c == nil {
+		e := &NotFoundError{What: "subscription", Name: sub + " of " + t.Name}
+		for _, c := range t.Cursors[:min(5, len(t.Cursors))] {
+			e.Known = append(e.Known, c.Name)
+		}
+		return nil, e
+	}
+	return c, nil
+}

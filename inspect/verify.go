@@ -1,0 +1,158 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"spoolctl/inspect/damage"
+	"spoolctl/storage"
+)
+
+// The checks of Verify, as Finding.Check names them.
+const (
+	CheckFiles     = "files"     // checksums of table blocks, log chunks and the MANIFEST; missing files
+	CheckRecords   = "records"   // every record belongs to a known family and decodes
+	CheckTopics    = "topics"    // names, ids
+	CheckLedgers   = "ledgers"   // ids rise, counts and starts agree
+	CheckExtents   = "extents"   // each ledger is covered exactly once
+	CheckEntries   = "entries"   // contiguous, counted rightly, checksum, batch size
+	CheckCursors   = "cursors"   // mark-delete, ranges, batch indexes
+	CheckBacklog   = "backlog"   // stored counters equal a recount
+	CheckOrphans   = "orphans"   // records that nothing owns
+	CheckResources = "resources" // documents decode
+)
+
+// Finding is one line of `inspect verify`.
+type Finding struct {
+	Check    string `json:"check" col:"CHECK"`
+	Topic    string `json:"topic" col:"TOPIC"` // empty when it is not about one
+	Position string `json:"position" col:"POSITION"`
+	File     string `json:"file" col:"FILE"`
+	Offset   *int64 `json:"offset" col:"OFFSET,wide"`
+	What     string `json:"what" col:"WHAT"`
+}
+
+// VerifyOptions are for Session.Verify.
+type VerifyOptions struct {
+	// Fast leaves out what reads every byte: table blocks and entries.
+	Fast bool
+	// Progress, when not nil, is called now and then with what is done of
+	// what: "tables" or "entries".
+	Progress func(what string, done, total int64)
+}
+
+// Verification is the answer of Session.Verify.
+type Verification struct {
+	Findings []Finding `json:"-"`
+	Found    int64     `json:"findings" col:"FINDINGS" fmt:"count"` // all of them; Findings stops at MaxFindings
+	Fast     bool      `json:"fast" col:"FAST"`
+	Tables   int64     `json:"tables" col:"TABLES" fmt:"count"`
+	Blocks   int64     `json:"blocks" col:"BLOCKS" fmt:"count"`
+	Chunks   int64     `json:"logChunks" col:"LOG_CHUNKS" fmt:"count"`
+	Records  int64     `json:"records" col:"RECORDS" fmt:"count"`
+	Topics   int64     `json:"topics" col:"TOPICS" fmt:"count"`
+	Ledgers  int64     `json:"ledgers" col:"LEDGERS" fmt:"count"`
+	Entries  int64     `json:"entries" col:"ENTRIES" fmt:"count"`
+	Messages int64     `json:"messages" col:"MESSAGES" fmt:"count"`
+	Bytes    int64     `json:"bytes" col:"BYTES" fmt:"bytes"` // payload of the entries read
+	Cursors  int64     `json:"cursors" col:"CURSORS" fmt:"count"`
+}
+
+// MaxFindings bounds how many findings are kept.
+const MaxFindings = 100_000
+
+// verifier is one run of Verify.
+type verifier struct {
+	s   *Session
+	ctx context.Context
+	o   VerifyOptions
+	out *Verification
+
+	topics  map[uint64]string // names of the topics by id
+	ledgers map[int64]uint64  // owners of the ledgers
+	total   int64             // entries to read
+}
+
+// Verify checks every checksum and every rule that holds between records. It
+// lists all findings; the error is only about not being able to go on.
+func (s *Session) Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
+	v := &verifier{s: s, ctx: ctx, o: o}
+	return again(s, func() (*Verification, error) {
+		v.out, v.topics, v.ledgers, v.total = &Verification{Fast: o.Fast}, map[uint64]string{}, map[int64]uint64{}, 0
+		for _, p := range s.problems {
+			v.problem(p)
+		}
+		for _, step := range []func() error{v.files, v.records, v.eachTopic, v.orphans} {
+			if err := step(); err != nil {
+				return nil, err
+			}
+		}
+		return v.out, nil
+	})
+}
+
+func (v *verifier) add(f Finding) {
+	v.out.Found++
+	if len(v.out.Findings) < MaxFindings {
+		v.out.Findings = append(v.out.Findings, f)
+	}
+}
+
+func (v *verifier) find(check, topic, position, what string, args ...any) {
+	v.add(Finding{Check: check, Topic: topic, Position: position, What: fmt.Sprintf(what, args...)})
+}
+
+// problem turns what could not be read into a finding.
+func (v *verifier) problem(p damage.Problem) {
+	f := Finding{Check: CheckFiles, File: p.File, Offset: p.Offset}
+	p.File, p.Offset = "", nil
+	f.What = p.String()
+	v.add(f)
+}
+
+func (v *verifier) progress(what string, done, total int64) {
+	if v.o.Progress != nil {
+		v.o.Progress(what, done, total)
+	}
+}
+
+// files checks the MANIFEST, the logs and the tables.
+func (v *verifier) files() error {
+	s := v.s
+	if s.source.Mode == ModeLive {
+		return nil // files come and go
+	}
+	fs, dir := s.o.FS, s.storeDir()
+	log := damage.CheckLogs(fs, dir, storage.StoreDir, s.manifest, s.files)
+	v.out.Chunks = log.Chunks
+	tables := s.manifest.Live()
+	for i, t := range tables {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		v.progress("tables", int64(i), int64(len(tables)))
+		v.out.Tables++
+		base := fmt.Sprintf("%06d.sst", t.File)
+		name := fs.PathJoin(storage.StoreDir, base)
+		size, there := s.files.Tables[t.File]
+		switch {
+		case !there:
+			v.add(Finding{Check: CheckFiles, File: name, What: "the table is missing"})
+			continue
+		case !t.Virtual && t.Size > 0 && size != int64(t.Size):
+			v.add(Finding{Check: CheckFiles, File: name, What: fmt.Sprintf("the table has %d bytes instead of %d", size, t.Size)})
+		}
+		if v.o.Fast {
+			continue
+		}
+		blocks, bad, err := damage.CheckTable(fs, fs.PathJoin(dir, base))
+		v.out.Blocks += blocks
+		if err != nil {
+			v.add(Finding{Check: CheckFiles, File: name, What: "the table cannot be read: " + firstLine(err)})
+		}
+		for _, b := range bad {
+			v.add(Finding{Check: CheckFiles, File: name, Offset: &b.Offset, What: fmt.Sprintf("a %s block of %d bytes does not match its checksum", b.Kind, b.Length)})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+// Package common has what every page needs: keys, styles and the size of the screen.
+package common
