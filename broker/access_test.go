@@ -4,9 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
+	"google.golang.org/protobuf/proto"
+
+	"spoolctl/wire"
+	"spoolctl/wire/pb"
 )
 
 func TestProducerAccessModes(t *testing.T) {
@@ -61,7 +64,7 @@ func make2(t *testing.T, f func() (pulsar.Producer, error)) <-chan pulsar.Produc
 	return out
 }
 
-func TestUnloadDeleteTerminate(t *testing.T) {
+func TestUnloadAndDelete(t *testing.T) {
 	d := start(t)
 	c := d.client()
 	name := newTopic()
@@ -84,16 +87,43 @@ func TestUnloadDeleteTerminate(t *testing.T) {
 	if err := d.Registry().Delete(ctx, mustTopic(t, name), false); err == nil {
 		t.Fatal("a topic in use was deleted")
 	}
-	last, err := d.topic(name).Terminate(ctx)
-	if err != nil || last.Entry < 0 {
-		t.Fatalf("terminate: %v, %v", last, err)
-	}
-	short, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := p.Send(short, &pulsar.ProducerMessage{Payload: []byte("late")}); err == nil {
-		t.Fatal("a terminated topic took a message")
-	}
 	if err := d.Registry().Delete(ctx, mustTopic(t, name), true); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTerminate(t *testing.T) {
+	d := start(t)
+	name := newTopic()
+	producer := func(r *raw) *pb.BaseCommand {
+		r.command(&pb.BaseCommand{Type: pb.BaseCommand_PRODUCER.Enum(), Producer: &pb.CommandProducer{
+			Topic: proto.String(name), ProducerId: proto.Uint64(1), RequestId: proto.Uint64(1),
+		}})
+		return r.read()
+	}
+	r := d.raw()
+	r.connect()
+	if c := producer(r); c.GetType() != pb.BaseCommand_PRODUCER_SUCCESS {
+		t.Fatalf("producer: %v", c)
+	}
+	r.write(wire.AppendSend(nil, wire.Send{ProducerID: 1, NumMessages: 1}, wire.BuildEntry(&pb.MessageMetadata{
+		ProducerName: proto.String("p"), SequenceId: proto.Uint64(0), PublishTime: proto.Uint64(1),
+	}, []byte("hello"))))
+	if c := r.read(); c.GetType() != pb.BaseCommand_SEND_RECEIPT {
+		t.Fatalf("send: %v", c)
+	}
+	last, err := d.topic(name).Terminate(context.Background())
+	if err != nil || last.Entry != 0 {
+		t.Fatalf("terminate: %v, %v", last, err)
+	}
+	if c := r.read(); c.GetType() != pb.BaseCommand_CLOSE_PRODUCER {
+		t.Fatalf("after termination: %v", c)
+	}
+	if c := producer(r); c.GetError().GetError() != pb.ServerError_TopicTerminatedError {
+		t.Fatalf("producer on a terminated topic: %v", c)
+	}
+	x := subscribe(t, d.client(), name, "sub", pulsar.Exclusive)
+	if m := receive(t, x); string(m.Payload()) != "hello" {
+		t.Fatalf("received %s", m.Payload())
 	}
 }

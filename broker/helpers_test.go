@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	// The client leaves these behind when producers and consumers are closed.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*partitionProducer).runEventsLoop.func1"),
+		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*partitionConsumer).dispatcher"),
+		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*partitionConsumer).runEventsLoop"),
+		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.newAckGroupingTracker.func1"),
 		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*partitionProducer).failTimeoutMessages"),
 		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*chunkedMsgCtxMap).discardChunkIfExpire"))
 }

@@ -70,7 +70,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // BenchmarkBarePebble is the yardstick: the same bytes in pipelined fsynced batches of 256, no more.
 func BenchmarkBarePebble(b *testing.B) {
-	db, err := pebble.Open(b.TempDir(), storage.BenchOptions())
+	db, err := pebble.Open(b.TempDir(), storage.EngineOptions())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -166,11 +166,11 @@ func (t *TopicState) clip(l *Ledger, have int64) error {
 // the first and last entry.
 func (t *TopicState) countOpen(r pebble.Reader, l *Ledger) error {
 	er := entryReader{r: r, topic: t.Name}
-	first, _, err := er.header(l, 0)
+	first, _, err := er.header(l.ID, l.Extents[0], 0)
 	if err != nil {
 		return err
 	}
-	last, _, err := er.header(l, l.Entries-1)
+	last, _, err := er.header(l.ID, l.Extents[len(l.Extents)-1], l.Entries-1)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,11 @@ func model(rt *rapid.T) {
 		rt.Fatal(err)
 	}
 	s, sk := openStore(), newSink()
+	defer func() { // also when rapid gives this run up
+		if err := s.Close(ctx); err != nil {
+			rt.Error(err)
+		}
+	}()
 	tp, err := s.CreateTopic(ctx, n, storage.TopicOptions{Sink: sk})
 	if err != nil {
 		rt.Fatal(err)
@@ -215,7 +220,4 @@ func model(rt *rapid.T) {
 			must(rt, err)
 		},
 	})
-	if err := s.Close(ctx); err != nil {
-		rt.Fatal(err)
-	}
 }

@@ -106,11 +106,15 @@ func (c *Cursor) move(target wire.Position, reset bool, done func(error), extra 
 			return err
 		}
 		again := false
-		err = c.change(func(err error) {
-			if !again && done != nil {
-				done(err)
+		report := done
+		if done != nil {
+			report = func(err error) {
+				if !again {
+					done(err)
+				}
 			}
-		}, func(ls Ledgers, dirty func(int64)) bool {
+		}
+		err = c.change(report, func(ls Ledgers, dirty func(int64)) bool {
 			if c.version != version {
 				again = true
 				return false

@@ -160,14 +160,10 @@ func (er entryReader) read(ctx context.Context, spans []span, maxBytes int, dst 
 // readChunk is how much memory a read takes at a time, so that entries cost no allocation each.
 const readChunk = 128 << 10
 
-// header reads one entry's header and the length of its data.
-func (er entryReader) header(l *Ledger, entry int64) (h EntryHeader, size int, err error) {
-	x, ok := l.extentAt(entry)
-	if !ok || entry >= l.Entries {
-		return h, 0, fmt.Errorf("%s %d:%d: %w", er.topic, l.ID, entry, ErrEntryNotFound)
-	}
-	k := key.ForEntry(x.Epoch, l.ID, entry)
-	pos := wire.Position{Ledger: l.ID, Entry: entry}
+// header reads the header of an entry that lies in an extent of the ledger, and the length of its data.
+func (er entryReader) header(ledger int64, x record.Extent, entry int64) (h EntryHeader, size int, err error) {
+	k := key.ForEntry(x.Epoch, ledger, entry)
+	pos := wire.Position{Ledger: ledger, Entry: entry}
 	found, err := get(er.r, k, func(v []byte) error {
 		var data []byte
 		if h, data, err = record.ParseHeader(v); err != nil {
@@ -180,6 +176,16 @@ func (er entryReader) header(l *Ledger, entry int64) (h EntryHeader, size int, e
 		err = er.corrupt(pos, k, fmt.Errorf("entry is missing: %w", ErrEntryNotFound))
 	}
 	return h, size, err
+}
+
+// locate finds the extent of a stored entry; it returns ErrEntryNotFound when none is stored at p.
+func (ls Ledgers) locate(topic string, p wire.Position) (record.Extent, error) {
+	if l := ls.byID(p.Ledger); l != nil && p.Entry >= 0 && p.Entry < l.Entries {
+		if x, ok := l.extentAt(p.Entry); ok {
+			return x, nil
+		}
+	}
+	return record.Extent{}, fmt.Errorf("%s %s: %w", topic, p, ErrEntryNotFound)
 }
 
 // seekTime returns the position of the first entry of the spans published at ms or later, else end.

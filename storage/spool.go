@@ -290,7 +290,11 @@ func (t *TopicView) Cumulative(p wire.Position) (Consumed, error) {
 	if c, known := t.Ledgers.known(p); known {
 		return c, nil
 	}
-	h, _, err := t.reader().header(t.Ledgers.byID(p.Ledger), p.Entry)
+	x, err := t.Ledgers.locate(t.Name, p)
+	if err != nil {
+		return Consumed{}, err
+	}
+	h, _, err := t.reader().header(p.Ledger, x, p.Entry)
 	return Consumed{h.TotalMessages, h.TotalBytes}, err
 }
 

@@ -368,16 +368,12 @@ func (t *Topic) headerAt(p wire.Position) (EntryHeader, int, error) {
 		t.mu.RUnlock()
 		return e.Header, len(e.Data), nil
 	}
-	l := t.ledgers.byID(p.Ledger)
-	var copied Ledger
-	if l != nil {
-		copied = *l
-	}
+	x, err := t.ledgers.locate(t.full, p)
 	t.mu.RUnlock()
-	if l == nil {
-		return EntryHeader{}, 0, fmt.Errorf("%s %s: %w", t.full, p, ErrEntryNotFound)
+	if err != nil {
+		return EntryHeader{}, 0, err
 	}
-	return t.reader().header(&copied, p.Entry)
+	return t.reader().header(p.Ledger, x, p.Entry)
 }
 
 // SeekTime returns the position of the first entry with a publish time of at least ms (milliseconds since the epoch), or

@@ -22,6 +22,7 @@ func (o *Options) brokerFamilies(w *writer, rows []topicRow) {
 		t.bytesIn += r.bytesIn
 		t.bytesOut += r.bytesOut
 		t.storedBytes += r.storedBytes
+		t.rateWrites += r.rateWrites
 		t.backlogMessages += r.backlogMessages
 	}
 	one := func(name, kind, help, labels string, v float64) {
@@ -39,9 +40,10 @@ func (o *Options) brokerFamilies(w *writer, rows []topicRow) {
 	one("pulsar_broker_throughput_in", gauge, "Bytes published, per second.", base, t.bytesIn)
 	one("pulsar_broker_throughput_out", gauge, "Bytes sent to consumers, per second.", base, t.bytesOut)
 	one("pulsar_broker_storage_size", gauge, "Bytes of payload stored by loaded topics.", base, float64(t.storedBytes))
+	one("pulsar_broker_storage_write_rate", gauge, "Entries written, per second.", base, t.rateWrites)
 	one("pulsar_broker_msg_backlog", gauge, "Messages not acknowledged, subscriptions of loaded topics together.", base, float64(t.backlogMessages))
 	w.family(&family{"pulsar_topics_count", gauge, "Topics loaded, by namespace."})
-	w.sample("pulsar_topics_count", base, float64(len(rows)))
+	w.sample("pulsar_topics_count", base, 0) // as Pulsar: the sum over the label namespace stays right
 	for _, ns := range slices.Sorted(maps.Keys(namespaces)) {
 		w.sample("pulsar_topics_count", label(base, "namespace", ns), float64(namespaces[ns]))
 	}

@@ -82,8 +82,12 @@ func (o *Options) page(process prometheus.Gatherer) ([]byte, error) {
 }
 
 func (o *Options) entityFamilies(w *writer, rows []topicRow) {
+	base := label("", "cluster", o.Cluster)
 	for _, f := range topicFamilies() {
 		w.family(&f.family)
+		if f.zero {
+			w.sample(f.name, base, 0)
+		}
 		for i := range rows {
 			if v, known := f.value(&rows[i]); known {
 				w.sample(f.name, rows[i].labels, v)

@@ -17,6 +17,14 @@ const (
 type topicFamily struct {
 	family
 	value func(*topicRow) (v float64, known bool)
+	// zero: a 0 with only the cluster's label stands before the topics, as in Pulsar, so that a dashboard of a broker
+	// without topics shows 0 and sums are not disturbed.
+	zero bool
+}
+
+func (f topicFamily) withZero() topicFamily {
+	f.zero = true
+	return f
 }
 
 func always[T any](get func(*T) float64) func(*T) (float64, bool) {
@@ -33,25 +41,41 @@ func stored(get func(*topicRow) float64) func(*topicRow) (float64, bool) {
 	}
 }
 
+// perTopic declares a gauge that every topic has.
+func perTopic(name, help string, get func(*topicRow) float64) topicFamily {
+	return topicFamily{family: family{name, gauge, help}, value: always(get)}
+}
+
+// perStored declares a gauge that only persistent topics have.
+func perStored(name, help string, get func(*topicRow) float64) topicFamily {
+	return topicFamily{family: family{name, gauge, help}, value: stored(get)}
+}
+
 func topicFamilies() []topicFamily {
-	return []topicFamily{
-		{family{"pulsar_subscriptions_count", gauge, "Subscriptions of the topic."}, always(func(r *topicRow) float64 { return float64(len(r.subs)) })},
-		{family{"pulsar_producers_count", gauge, "Producers connected to the topic."}, always(func(r *topicRow) float64 { return float64(r.producers) })},
-		{family{"pulsar_consumers_count", gauge, "Consumers connected to the topic."}, always(func(r *topicRow) float64 { return float64(r.consumers) })},
-		{family{"pulsar_rate_in", gauge, "Messages published, per second."}, always(func(r *topicRow) float64 { return r.rateIn })},
-		{family{"pulsar_rate_out", gauge, "Messages sent to consumers, per second."}, always(func(r *topicRow) float64 { return r.rateOut })},
-		{family{"pulsar_throughput_in", gauge, "Bytes published, per second."}, always(func(r *topicRow) float64 { return r.bytesIn })},
-		{family{"pulsar_throughput_out", gauge, "Bytes sent to consumers, per second."}, always(func(r *topicRow) float64 { return r.bytesOut })},
-		{family{"pulsar_in_messages_total", counter, "Messages published since the topic was loaded."}, always(func(r *topicRow) float64 { return float64(r.inMessages) })},
-		{family{"pulsar_in_bytes_total", counter, "Bytes published since the topic was loaded."}, always(func(r *topicRow) float64 { return float64(r.inBytes) })},
-		{family{"pulsar_storage_size", gauge, "Bytes of payload stored."}, stored(func(r *topicRow) float64 { return float64(r.storedBytes) })},
-		{family{"pulsar_storage_logical_size", gauge, "Bytes of payload stored, without replicas; there are none."}, stored(func(r *topicRow) float64 { return float64(r.storedBytes) })},
-		{family{"pulsar_storage_backlog_size", gauge, "Bytes that the slowest subscription has not acknowledged."}, stored(func(r *topicRow) float64 { return float64(r.backlogBytes) })},
-		{family{"pulsar_msg_backlog", gauge, "Messages not acknowledged, all subscriptions of the topic together."}, stored(func(r *topicRow) float64 { return float64(r.backlogMessages) })},
-		{family{"spoold_topic_entries", gauge, "Entries stored."}, stored(func(r *topicRow) float64 { return float64(r.storedEntries) })},
-		{family{"spoold_topic_messages", gauge, "Messages stored."}, stored(func(r *topicRow) float64 { return float64(r.storedMessages) })},
-		{family{"spoold_topic_ledgers", gauge, "Ledgers of the topic."}, stored(func(r *topicRow) float64 { return float64(r.ledgers) })},
+	all := []topicFamily{
+		perTopic("pulsar_subscriptions_count", "Subscriptions of the topic.", func(r *topicRow) float64 { return float64(len(r.subs)) }).withZero(),
+		perTopic("pulsar_producers_count", "Producers connected to the topic.", func(r *topicRow) float64 { return float64(r.producers) }).withZero(),
+		perTopic("pulsar_consumers_count", "Consumers connected to the topic.", func(r *topicRow) float64 { return float64(r.consumers) }).withZero(),
+		perTopic("pulsar_rate_in", "Messages published, per second.", func(r *topicRow) float64 { return r.rateIn }).withZero(),
+		perTopic("pulsar_rate_out", "Messages sent to consumers, per second.", func(r *topicRow) float64 { return r.rateOut }).withZero(),
+		perTopic("pulsar_throughput_in", "Bytes published, per second.", func(r *topicRow) float64 { return r.bytesIn }).withZero(),
+		perTopic("pulsar_throughput_out", "Bytes sent to consumers, per second.", func(r *topicRow) float64 { return r.bytesOut }).withZero(),
+		{family: family{"pulsar_in_messages_total", counter, "Messages published since the topic was loaded."}, value: always(func(r *topicRow) float64 { return float64(r.inMessages) })},
+		{family: family{"pulsar_in_bytes_total", counter, "Bytes published since the topic was loaded."}, value: always(func(r *topicRow) float64 { return float64(r.inBytes) })},
+		perStored("pulsar_storage_size", "Bytes of payload stored.", func(r *topicRow) float64 { return float64(r.storedBytes) }).withZero(),
+		perStored("pulsar_storage_logical_size", "Bytes of payload stored, without replicas; there are none.", func(r *topicRow) float64 { return float64(r.storedBytes) }),
+		perStored("pulsar_storage_backlog_size", "Bytes that the slowest subscription has not acknowledged.", func(r *topicRow) float64 { return float64(r.backlogBytes) }),
+		perStored("pulsar_msg_backlog", "Messages not acknowledged, all subscriptions of the topic together.", func(r *topicRow) float64 { return float64(r.backlogMessages) }).withZero(),
+		perStored("spoold_topic_entries", "Entries stored.", func(r *topicRow) float64 { return float64(r.storedEntries) }),
+		perStored("spoold_topic_messages", "Messages stored.", func(r *topicRow) float64 { return float64(r.storedMessages) }),
+		perStored("spoold_topic_ledgers", "Ledgers of the topic.", func(r *topicRow) float64 { return float64(r.ledgers) }),
+		perStored("pulsar_storage_write_rate", "Entries written, per second.", func(r *topicRow) float64 { return r.rateWrites }).withZero(),
+		perStored("pulsar_storage_offloaded_size", "Bytes in object storage; this daemon keeps everything in the spool.", func(*topicRow) float64 { return 0 }),
+		{family: family{"pulsar_average_msg_size", gauge, "Bytes of a message, on average of the last seconds; absent while nothing is published."}, value: func(r *topicRow) (float64, bool) {
+			return r.bytesIn / r.rateIn, r.rateIn > 0
+		}},
 	}
+	return append(append(all, sizeFamilies()...), latencyFamilies()...)
 }
 
 // subFamily is a family with one sample for each subscription.

@@ -3,6 +3,7 @@ package export
 import (
 	"time"
 
+	"spoolctl/broker/meter"
 	"spoolctl/broker/topic"
 	"spoolctl/storage"
 )
@@ -19,6 +20,8 @@ type topicRow struct {
 	inMessages, inBytes, outMessages, outBytes int64
 	storedEntries, storedMessages, storedBytes int64
 	ledgers                                    int
+	rateWrites                                 float64
+	sizes, latencies                           meter.Counts // of the last whole minute: bytes, microseconds
 	backlogMessages, backlogBytes              int64
 }
 
@@ -54,6 +57,8 @@ func collect(reg *topic.Registry, cluster string, now time.Time) []topicRow {
 		if st := t.Storage(); st != nil {
 			s := st.Stats()
 			r.storedEntries, r.storedMessages, r.storedBytes, r.ledgers = s.Entries, s.Messages, s.Bytes, s.Ledgers
+			r.rateWrites, _ = t.Writes.Rate(now)
+			r.sizes, r.latencies = t.Writes.Sizes(now), t.Writes.Latencies(now)
 		}
 		for _, sub := range t.Subscriptions() {
 			row := collectSub(sub, r.labels, now)

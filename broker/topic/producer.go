@@ -92,8 +92,9 @@ func (p *Producer) Ready() bool { return p.ready.Load() }
 
 // Publish takes one SEND. entry is the frame's payload, from the checksum magic on; it
 // is kept and must not be changed. The answer comes through the outlet, in order. An
-// error refuses the message: Checksum, NotAllowed, Terminated. Publishes of a producer
-// that is being closed are ignored, as its client will send them again.
+// error refuses the message, with Checksum or NotAllowed, and nothing is in flight then.
+// Publishes of a producer that is being closed are ignored, as its client will send them
+// again; one that the store refuses closes the producer.
 func (p *Producer) Publish(s wire.Send, entry []byte) error {
 	if p.failed.Load() || p.t.closed.Load() || !p.ready.Load() {
 		p.outlet.PublishDone(len(entry))
@@ -139,13 +140,14 @@ func (p *Producer) Publish(s wire.Send, entry []byte) error {
 		return nil
 	}
 	p.end(1, 0)
-	if errors.Is(err, storage.ErrTerminated) {
-		return fault.New(fault.Terminated, "Topic was already terminated")
-	}
 	if errors.Is(err, storage.ErrTooLarge) {
 		return fault.Wrap(fault.NotAllowed, err, "the message is too large")
 	}
-	p.t.r.opt.Logger.Warn("a publish was refused by the store", "topic", p.t.name.String(), "producer", p.Name, "error", err)
+	// Not an error for this message: the client makes the producer again, and learns
+	// then whether the topic is terminated or the trouble has passed.
+	if !errors.Is(err, storage.ErrTerminated) && !errors.Is(err, storage.ErrClosed) {
+		p.t.r.opt.Logger.Warn("a publish was refused by the store", "topic", p.t.name.String(), "producer", p.Name, "error", err)
+	}
 	p.fail()
 	p.outlet.PublishDone(len(entry))
 	return nil
@@ -247,6 +249,7 @@ func (t *Topic) Committed(entries []storage.Appended, err error) {
 		return
 	}
 	t.In.Add(now, messages, bytes)
+	t.bookWrites(now, entries)
 	t.lastIn.Store(now.UnixMilli())
 	for _, s := range *t.list.Load() {
 		s.disp().Data()
@@ -268,4 +271,13 @@ func (t *Topic) answer(p *Producer, now time.Time, messages, bytes int64, err er
 	p.In.Add(now, messages, bytes)
 	p.outlet.Receipts(t.receipts)
 	p.end(n, 0)
+}
+
+// bookWrites counts the entries of a batch that became durable, once for all of them.
+func (t *Topic) bookWrites(now time.Time, entries []storage.Appended) {
+	var b meter.WriteBatch
+	for i := range entries {
+		b.Observe(len(entries[i].Data), entries[i].Took)
+	}
+	t.Writes.Add(now, &b)
 }

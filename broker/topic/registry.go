@@ -59,7 +59,9 @@ func New(ctx context.Context, o Options) (*Registry, error) {
 // Options are the options in effect.
 func (r *Registry) Options() Options { return r.opt }
 
-// Close closes every loaded topic; clients are told to reconnect. The store stays open.
+// Close closes every loaded topic; publishes under way are answered. Clients are not told
+// to come back topic by topic: their connections are about to end, and a client that asks
+// again on one that is ending may wait for its time-out. The store stays open.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -68,7 +70,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.workers.Wait()
 	var errs []error
 	for _, t := range r.Loaded() {
-		if err := r.unload(ctx, t); err != nil {
+		if err := r.unload(ctx, t, false); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -235,15 +237,15 @@ func (r *Registry) Unload(ctx context.Context, name wire.TopicName) error {
 	if err != nil {
 		return err
 	}
-	return r.unload(ctx, t)
+	return r.unload(ctx, t, true)
 }
 
-func (r *Registry) unload(ctx context.Context, t *Topic) error {
+func (r *Registry) unload(ctx context.Context, t *Topic, tell bool) error {
 	s := r.beginClose(t)
 	if s == nil {
 		return nil
 	}
-	err := t.close(ctx)
+	err := t.close(ctx, tell)
 	r.endClose(t.name, s)
 	return err
 }
@@ -285,7 +287,7 @@ func (r *Registry) Delete(ctx context.Context, name wire.TopicName, force bool) 
 		return fault.New(fault.NotReady, "topic %s is being closed; try again", name)
 	}
 	defer r.endClose(name, s)
-	if err := t.close(ctx); err != nil {
+	if err := t.close(ctx, true); err != nil {
 		return err
 	}
 	if name.Domain == wire.Persistent {

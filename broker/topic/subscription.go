@@ -231,11 +231,14 @@ func (s *Subscription) disconnect(except *dispatch.Consumer) {
 	}
 }
 
-// shut ends the subscription's work because its topic closes.
-func (s *Subscription) shut() {
+// shut ends the subscription's work because its topic closes. Consumers are told to come
+// back, if tell is set.
+func (s *Subscription) shut(tell bool) {
 	s.mu.Lock()
 	s.deleted = true
 	s.mu.Unlock()
-	s.disconnect(nil)
+	if tell {
+		s.disconnect(nil)
+	}
 	s.disp().Close()
 }

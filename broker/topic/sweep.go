@@ -46,7 +46,7 @@ func (r *Registry) reapTopic(t *Topic) {
 	}
 	if s := r.beginClose(t); s != nil {
 		// Nothing is stored, so closing cannot fail.
-		_ = t.close(context.Background())
+		_ = t.close(context.Background(), true)
 		r.endClose(t.name, s)
 	}
 }

@@ -37,7 +37,8 @@ type Topic struct {
 	list   atomic.Pointer[[]*Subscription] // the same as subs, for committing and dispatching
 	closed atomic.Bool                     // publishes are ignored: the clients were told or will be
 
-	In         meter.Flow // messages and bytes published
+	In         meter.Flow   // messages and bytes published
+	Writes     meter.Writes // entries made durable; persistent topics only
 	chunks     atomic.Int64
 	lastIn     atomic.Int64 // ms since 1970
 	receipts   []Receipt    // used by Committed's one goroutine
@@ -130,9 +131,9 @@ func (t *Topic) unused() error {
 	return nil
 }
 
-// close ends the topic's work: publishes under way are completed and answered, then
-// every client is told to reconnect, then the cursors are made durable.
-func (t *Topic) close(ctx context.Context) error {
+// close ends the topic's work: publishes under way are completed and answered, then the
+// clients are told to come back, if tell is set, then the cursors are made durable.
+func (t *Topic) close(ctx context.Context, tell bool) error {
 	t.mu.Lock()
 	t.fenced = true
 	t.mu.Unlock()
@@ -145,11 +146,13 @@ func (t *Topic) close(ctx context.Context) error {
 			break // the rest is answered by the store or not at all
 		}
 	}
-	for _, p := range t.attached() {
-		p.outlet.CloseProducer(p)
+	if tell {
+		for _, p := range t.attached() {
+			p.outlet.CloseProducer(p)
+		}
 	}
 	for _, s := range t.Subscriptions() {
-		s.shut()
+		s.shut(tell)
 	}
 	t.workers.Wait()
 	if t.store == nil {
