@@ -63,7 +63,7 @@ func (j *JetStream) Publish(ctx context.Context, messages, window int, payload [
 
 func publishAll(ctx context.Context, js jetstream.JetStream, messages int, payload []byte) error {
 	for range messages {
-		if _, err := js.PublishAsync("bench", payload); err != nil {
+		if _, err := js.PublishAsync("bench", payload, jetstream.WithStallWait(time.Minute)); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ stops it gracefully.`,
 		Example: `  spoold --spool ./spool
   spoold --spool /var/lib/spool --bind 0.0.0.0 --config /etc/spoold.yaml
   SPOOLD_PORT=0 spoold                 # a free port; see SPOOL/broker.json`,
-		Args:          cobra.NoArgs,
+		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return o.serve(cmd) },
@@ -57,6 +57,14 @@ stops it gracefully.`,
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	root.AddCommand(newConfig(o), newVersion(o))
 	return root
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unknown argument %q; see %s --help", args[0], cmd.CommandPath())}
+	}
+	return nil
 }
 
 // load makes the configuration that the flags and the environment ask for.
@@ -118,7 +126,7 @@ func newConfig(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "config",
 		Short: "Print the configuration in effect and where each value comes from",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, origins, _, err := o.load(cmd)
 			if err != nil {
@@ -138,7 +146,7 @@ func newVersion(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(o.stdout, "spoold", version())
 			return err

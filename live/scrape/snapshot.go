@@ -69,6 +69,8 @@ type Subscription struct {
 	OutMessages, OutBytes Value // totals since the broker started
 
 	// Only spoold has these.
+	BacklogEntries, BacklogBytes Value // bytes of payload
+
 	Holes         Value // acknowledged ranges above the mark-delete position
 	OldestUnacked Value // age in seconds
 }
@@ -196,6 +198,10 @@ func (s *Subscription) field(name string) *Value {
 		return &s.OutMessages
 	case "pulsar_out_bytes_total":
 		return &s.OutBytes
+	case "spoold_subscription_backlog_entries":
+		return &s.BacklogEntries
+	case "spoold_subscription_backlog_bytes":
+		return &s.BacklogBytes
 	case "spoold_subscription_holes":
 		return &s.Holes
 	case "spoold_subscription_oldest_unacked_seconds":

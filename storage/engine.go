@@ -1,0 +1,13 @@
+package storage
+
+import (
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// EngineOptions returns the options of the spool's database, for measuring the store against the bare engine.
+func EngineOptions() *pebble.Options {
+	return pebbleOptions(Options{}.withDefaults(), vfs.Default, pebbleLogger{slog.New(slog.DiscardHandler)})
+}
