@@ -44,7 +44,8 @@ type writer struct {
 }
 
 // Append gives the entry its position and queues it; the result comes through the topic's Sink, in order. It waits while
-// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge; the Sink is then not called.
+// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge, or
+// *UnhealthyError when nothing can be written until the next start; the Sink is then not called.
 func (t *Topic) Append(a Append) error {
 	if len(a.Data) > maxEntryBytes {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(a.Data))
@@ -57,6 +58,9 @@ func (t *Topic) Append(a Append) error {
 		return ErrClosed
 	case t.ended:
 		return ErrTerminated
+	}
+	if err := t.s.fence.err(); err != nil {
+		return err
 	}
 	w := t.writer
 	if w == nil || w.failed.Load() || w.full(t.s.opt) {

@@ -53,6 +53,7 @@ type committer struct {
 
 	epoch      uint64
 	epochBytes uint64
+	unflushed  []<-chan struct{} // of the newest epochs, oldest first: closed when flushed
 	maxEpoch   uint64
 	extents    map[int64]*record.Extent // of the current epoch, by ledger
 	freeRuns   sync.Pool
@@ -98,7 +99,7 @@ func (c *committer) next() bool {
 		c.pending = c.taken
 	}
 	b := &batch{Batch: c.s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 << 20)), queued: c.since}
-	if c.epochBytes >= c.maxEpoch {
+	if c.epochBytes >= c.maxEpoch && c.s.fence.err() == nil {
 		c.endEpoch(b)
 	}
 	b.epoch = c.epoch
@@ -118,8 +119,20 @@ func (c *committer) endEpoch(b *batch) {
 		c.s.unhealthy(err)
 		return
 	}
-	if _, err := c.s.db.AsyncFlush(); err != nil {
+	flushed, err := c.s.db.AsyncFlush()
+	if err != nil {
 		c.s.unhealthy(fmt.Errorf("flush at the end of an epoch: %w", err))
+	} else {
+		c.unflushed = append(c.unflushed, flushed)
+	}
+	// Memory is bounded here and not by Pebble, whose own wait would not end when flushes cannot succeed any more.
+	for len(c.unflushed) > maxUnflushed {
+		select {
+		case <-c.unflushed[0]:
+			c.unflushed = c.unflushed[1:]
+		case <-c.s.fence.isShut:
+			c.unflushed = nil
+		}
 	}
 	c.epoch++
 	c.epochBytes = 0
@@ -191,12 +204,14 @@ func (c *committer) apply(b *batch) {
 	}
 	c.epochBytes += uint64(b.Len()) + uint64(b.Count())*entryOverhead
 	switch {
-	case b.failed != nil || b.Empty():
+	case b.failed != nil || b.Empty() || c.s.fence.err() != nil:
 	case c.s.opt.Sync == SyncNone:
 		b.failed = c.s.db.Apply(b.Batch, pebble.NoSync)
 	default:
 		b.failed = c.s.db.ApplyNoSyncWait(b.Batch, pebble.Sync)
 	}
+	// A commit that failed for good is told to the logger only.
+	b.failed = firstError(b.failed, c.s.fence.err())
 	c.inFlight <- b
 }
 
@@ -204,7 +219,7 @@ func (c *committer) apply(b *batch) {
 func (c *committer) complete(b *batch) {
 	err := b.failed
 	if err == nil && !b.Empty() && c.s.opt.Sync == SyncBatch {
-		err = b.SyncWait()
+		err = firstError(b.SyncWait(), c.s.fence.err())
 	}
 	took := time.Since(b.queued)
 	if err == nil {

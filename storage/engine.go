@@ -9,5 +9,5 @@ import (
 
 // EngineOptions returns the options of the spool's database, for measuring the store against the bare engine.
 func EngineOptions() *pebble.Options {
-	return pebbleOptions(Options{}.withDefaults(), vfs.Default, pebbleLogger{slog.New(slog.DiscardHandler)})
+	return pebbleOptions(Options{}.withDefaults(), vfs.Default, pebbleLogger{log: slog.New(slog.DiscardHandler)})
 }

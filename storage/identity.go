@@ -55,14 +55,9 @@ func ReadIdentity(fsys vfs.FS, dir string) (Identity, error) {
 	return id, nil
 }
 
-// createIdentity makes dir a spool: folders first, then SPOOL by an atomic rename, all synced.
-func createIdentity(fsys vfs.FS, dir string, now time.Time) (Identity, error) {
+// writeIdentity makes dir a spool, by an atomic rename: the last step of creating one.
+func writeIdentity(fsys vfs.FS, dir string, now time.Time) (Identity, error) {
 	id := Identity{Format: FormatVersion, UUID: newUUID(), Created: now.UTC().Truncate(time.Millisecond)}
-	for _, d := range []string{dir, fsys.PathJoin(dir, CheckpointsDir), fsys.PathJoin(dir, LogsDir)} {
-		if err := fsys.MkdirAll(d, 0o700); err != nil {
-			return id, fmt.Errorf("create spool: %w", err)
-		}
-	}
 	b, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {
 		return id, err
@@ -70,20 +65,14 @@ func createIdentity(fsys vfs.FS, dir string, now time.Time) (Identity, error) {
 	tmp := fsys.PathJoin(dir, identityFile+".tmp")
 	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return id, fmt.Errorf("create spool: %w", err)
+		return id, err
 	}
 	_, err = f.Write(append(b, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = fsys.Rename(tmp, fsys.PathJoin(dir, identityFile))
 	}
-	if err == nil {
-		err = firstError(syncDir(fsys, dir), syncDir(fsys, fsys.PathDir(dir)))
-	}
-	if err != nil {
-		return id, fmt.Errorf("create spool: %w", err)
-	}
-	return id, nil
+	return id, firstError(err, syncDir(fsys, dir))
 }
 
 func syncDir(fsys vfs.FS, dir string) error {

@@ -19,7 +19,7 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 		Logger:                      logger,
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                o.MemTableBytes,
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: 1000, // the committer waits for flushes itself; see committer.endEpoch
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               512 << 20,
@@ -42,9 +42,12 @@ func spanPolicy(start []byte) (pebble.SpanPolicy, []byte, error) {
 	return pebble.SpanPolicy{}, key.FamilyEnd(start), nil
 }
 
-// pebbleLogger hands Pebble's log to slog. A fatal message ends the database's usability, not the process: it panics
-// with fatalError, which the caller's goroutine reports; see Store.Open.
-type pebbleLogger struct{ log *slog.Logger }
+// pebbleLogger hands Pebble's log to slog. A fatal message shuts the fence: the database is lost to this process, the
+// process is not.
+type pebbleLogger struct {
+	log   *slog.Logger
+	fence *fence // nil: nothing to shut
+}
 
 // Infof implements pebble.Logger.
 func (l pebbleLogger) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
@@ -54,11 +57,14 @@ func (l pebbleLogger) Errorf(format string, args ...any) { l.log.Error(fmt.Sprin
 
 // Fatalf implements pebble.Logger.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	msg := fmt.Sprintf(format, args...)
-	l.log.Error("database is lost to this process", "reason", msg)
-	panic(fatalError{msg})
+	err := fmt.Errorf(format, args...)
+	l.log.Error("the database cannot go on; nothing more is written until the next start", "reason", err)
+	if l.fence != nil {
+		l.fence.shut(err)
+	}
 }
 
+// fatalError is what reading a damaged database may panic with.
 type fatalError struct{ msg string }
 
 // Error implements error.

@@ -22,6 +22,7 @@ type Store struct {
 	log       *slog.Logger
 	id        Identity
 	db        *pebble.DB
+	fence     *fence
 	queue     *queue
 	committer *committer
 	flusher   *flusher
@@ -44,10 +45,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	id, err := ReadIdentity(o.FS, o.Dir)
 	if errors.Is(err, ErrNoSpool) {
-		if err := mayCreate(o.FS, o.Dir); err != nil {
-			return nil, err
-		}
-		id, err = createIdentity(o.FS, o.Dir, o.Now())
+		id, err = create(o)
 	}
 	if err != nil {
 		return nil, err
@@ -56,39 +54,27 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := checkPebbleFormat(o.FS, dir); err != nil {
 		return nil, err
 	}
-	po := pebbleOptions(o, o.FS, pebbleLogger{o.Logger})
-	db, err := pebble.Open(dir, po)
-	if err != nil {
+	f := newFence(o.FS)
+	po := pebbleOptions(o, f, pebbleLogger{o.Logger, f})
+	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o.QueueBytes), open: map[string]*Topic{}}
+	po.EventListener = &pebble.EventListener{
+		DataCorruption:  func(info pebble.DataCorruptionInfo) { s.unhealthy(info.Details) },
+		BackgroundError: f.background,
+		FlushEnd:        func(info pebble.FlushInfo) { f.worked(info.Err) },
+		CompactionEnd:   func(info pebble.CompactionInfo) { f.worked(info.Err) },
+	}
+	if s.db, err = f.open(dir, po); err != nil {
 		if pid, held := LockOwner(o.FS, dir); held {
 			return nil, &LockedError{Dir: o.Dir, PID: pid}
 		}
 		return nil, fmt.Errorf("open spool %s: %w", o.Dir, err)
 	}
-	s := &Store{opt: o, log: o.Logger, id: id, db: db, queue: newQueue(o.QueueBytes), open: map[string]*Topic{}}
 	if err := s.recover(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.db.Close())
 	}
 	s.committer.start()
 	s.flusher = startFlusher(s)
 	return s, nil
-}
-
-// mayCreate refuses to make a spool in a directory that holds something else.
-func mayCreate(fsys vfs.FS, dir string) error {
-	names, err := fsys.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open spool: %w", err)
-	}
-	for _, n := range names {
-		// What a creation that was cut short leaves behind does not count.
-		if n != CheckpointsDir && n != LogsDir && n != identityFile+".tmp" && n != "lost+found" {
-			return fmt.Errorf("%w at %s, and the directory is not empty", ErrNoSpool, dir)
-		}
-	}
-	return nil
 }
 
 func checkPebbleFormat(fsys vfs.FS, dir string) error {
@@ -171,7 +157,7 @@ func (s *Store) Health() error {
 	if e := s.sick.Load(); e != nil {
 		return e
 	}
-	return nil
+	return s.fence.err()
 }
 
 // control queues a change and waits until it is durable, or until ctx ends (the change then still happens).
@@ -210,7 +196,7 @@ func (s *Store) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("close %s: %w", t.name, err))
 		}
 	}
-	if len(errs) == 0 && s.Health() == nil {
+	if len(errs) == 0 && s.Health() == nil && s.fence.err() == nil {
 		errs = append(errs, s.control(ctx, func(b *batch) error {
 			if err := s.committer.recordExtents(b.Batch); err != nil {
 				return err
@@ -219,7 +205,10 @@ func (s *Store) Close(ctx context.Context) error {
 		}))
 	}
 	s.queue.close()
+	// A commit that waits for a flush which cannot succeed must not keep the process from ending.
+	hurry := context.AfterFunc(ctx, func() { s.fence.shut(fmt.Errorf("closing took too long: %w", ctx.Err())) })
 	s.committer.wg.Wait()
+	hurry()
 	return errors.Join(append(errs, s.db.Close())...)
 }
 
