@@ -4,7 +4,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 var (
@@ -20,8 +24,8 @@ var (
 	crashFirst = flag.Uint64("crash.first", 1, "first seed")
 )
 
-// TestCrash cuts the power at a random moment of a random workload, on a file system that then forgets a random part of
-// what was not synced, and opens what is left. Every acknowledged publish must be there once and in order, every
+// TestCrash cuts the power before a random write, sync or other change of a file in a random workload, on a file system that
+// then forgets a random part of what was not synced, and opens what is left. Every acknowledged publish must be there once and in order, every
 // acknowledgement that was answered must hold, and the counters must equal what the entries say.
 func TestCrash(t *testing.T) {
 	seeds := *crashSeeds
@@ -57,7 +61,42 @@ type crash struct {
 	rng                 *rand.Rand
 	topics              []*crashTopic
 	stored, extra, acks int64
+
+	mem      *vfs.MemFS
+	at       int64        // the change of a file before which the power is cut
+	changes  atomic.Int64 // changes so far
+	left     *vfs.MemFS   // what the power loss left
+	mu       sync.Mutex   // guards the oracle's maps and what follows
+	promises []promise    // of each topic, at that moment
 }
+
+// promise is what must survive: everything that was answered.
+type promise struct {
+	entries []storage.Appended
+	acks    []wire.Position
+	mark    wire.Position
+}
+
+// cut takes what is promised, then what is left on disk: in this order, so that what is answered in between is no promise.
+func (c *crash) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ct := range c.topics {
+		c.promises = append(c.promises, promise{ct.sk.wait(0), slices.Collect(maps.Keys(ct.answered)), ct.mark})
+	}
+	c.left = c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(c.seed*37) % 101, RNG: rand.New(rand.NewPCG(c.seed, 3))})
+}
+
+// MaybeError implements errorfs.Injector: it injects nothing but the power loss.
+func (c *crash) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && c.changes.Add(1) == c.at {
+		c.cut()
+	}
+	return nil
+}
+
+// String implements errorfs.Injector.
+func (*crash) String() string { return "power loss" }
 
 // crashTopic is the oracle for one topic.
 type crashTopic struct {
@@ -80,8 +119,9 @@ func (c *crash) options(fs vfs.FS) storage.Options {
 func (c *crash) run() {
 	ctx := context.Background()
 	c.rng = rand.New(rand.NewPCG(c.seed, 17))
-	fs := vfs.NewCrashableMem()
-	s, err := storage.Open(ctx, c.options(fs))
+	c.mem = vfs.NewCrashableMem()
+	c.at = 1 + c.rng.Int64N(600)
+	s, err := storage.Open(ctx, c.options(errorfs.Wrap(c.mem, c)))
 	if err != nil {
 		c.Fatalf("seed %d: %v", c.seed, err)
 	}
@@ -89,33 +129,32 @@ func (c *crash) run() {
 		ct := &crashTopic{name: fmt.Sprint("t", i), answered: map[wire.Position]bool{}, sentAcks: map[wire.Position]bool{}}
 		ct.tp, ct.sk = create(c.T, s, ct.name)
 		cursor(c.T, ct.tp, "sub")
+		c.mu.Lock()
 		c.topics = append(c.topics, ct)
+		c.mu.Unlock()
 	}
 	for range 5 + c.rng.IntN(40) {
 		c.step(s)
 	}
-	// What is answered at this moment must survive; what is under way may.
-	type promise struct{ entries []storage.Appended }
-	promises := make([]promise, len(c.topics))
-	for i, ct := range c.topics {
-		promises[i] = promise{ct.sk.wait(0)}
+	if c.changes.Load() < c.at {
+		c.at = -1
+		c.cut()
 	}
-	left := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: c.rng.IntN(101), RNG: rand.New(rand.NewPCG(c.seed, 3))})
 	if err := s.Close(ctx); err != nil {
 		c.Fatalf("seed %d: close: %v", c.seed, err)
 	}
 
-	s, err = storage.Open(ctx, c.options(left))
+	s, err = storage.Open(ctx, c.options(c.left))
 	if err != nil {
 		c.Fatalf("seed %d: open after the crash: %v", c.seed, err)
 	}
-	for i, ct := range c.topics {
-		c.check(s, ct, promises[i].entries)
+	for i, p := range c.promises {
+		c.check(s, c.topics[i], p)
 	}
 	if err := s.Close(ctx); err != nil {
 		c.Fatalf("seed %d: %v", c.seed, err)
 	}
-	c.checkOffline(left)
+	c.checkOffline(c.left)
 }
 
 func (c *crash) step(s *storage.Store) {
@@ -149,9 +188,11 @@ func (c *crash) step(s *storage.Store) {
 			}
 			if wait {
 				<-result
+				c.mu.Lock()
 				if ct.mark.Less(p) {
 					ct.mark = p
 				}
+				c.mu.Unlock()
 			}
 			for _, a := range done {
 				if !p.Less(a.Position) {
@@ -168,7 +209,9 @@ func (c *crash) step(s *storage.Store) {
 			if err := <-result; err != nil {
 				c.Fatalf("seed %d: %v", c.seed, err)
 			}
+			c.mu.Lock()
 			ct.answered[p] = true
+			c.mu.Unlock()
 		}
 	default: // publish
 		for range 1 + c.rng.IntN(30) {
@@ -186,7 +229,7 @@ func (c *crash) step(s *storage.Store) {
 }
 
 // check compares a recovered topic with what was promised.
-func (c *crash) check(s *storage.Store, ct *crashTopic, promised []storage.Appended) {
+func (c *crash) check(s *storage.Store, ct *crashTopic, pr promise) {
 	ctx := context.Background()
 	tp, err := s.OpenTopic(ctx, name(c.T, ct.name), newSink())
 	if err != nil {
@@ -214,7 +257,7 @@ func (c *crash) check(s *storage.Store, ct *crashTopic, promised []storage.Appen
 		}
 	}
 	kept := int64(0)
-	for _, p := range promised {
+	for _, p := range pr.entries {
 		if p.Position.Less(first) {
 			continue // trimmed: the cursor had passed it
 		}
@@ -227,14 +270,14 @@ func (c *crash) check(s *storage.Store, ct *crashTopic, promised []storage.Appen
 	c.stored += kept
 	c.extra += int64(len(have)) - kept
 	cur := tp.Cursor("sub")
-	for p := range ct.answered {
+	for _, p := range pr.acks {
 		if !cur.Acked(p) {
 			c.Errorf("seed %d: %s: answered acknowledgement of %v is lost", c.seed, ct.name, p)
 		}
 		c.acks++
 	}
-	if md := cur.MarkDelete(); md.Less(ct.mark) {
-		c.Errorf("seed %d: %s: answered cumulative acknowledgement of %v is lost, mark-delete is %v", c.seed, ct.name, ct.mark, md)
+	if md := cur.MarkDelete(); md.Less(pr.mark) {
+		c.Errorf("seed %d: %s: answered cumulative acknowledgement of %v is lost, mark-delete is %v", c.seed, ct.name, pr.mark, md)
 	}
 	for p := range have {
 		if cur.Acked(p) && !ct.sentAcks[p] {

@@ -96,8 +96,14 @@ func (f *fence) worked(err error) {
 // log files does too, shut the fence at once.
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// Create implements vfs.FS.
+// Create implements vfs.FS. Before a marker file, which names another file, the directory is synced: Pebble syncs it only
+// after, so a power loss could leave the marker and not what it names.
 func (f *fence) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(f.PathBase(name), "marker.") {
+		if err := f.do(func() error { return syncDir(f.FS, f.PathDir(name)) }); err != nil {
+			return nil, err
+		}
+	}
 	return f.file(name, func() (vfs.File, error) { return f.FS.Create(name, c) })
 }
 
