@@ -104,7 +104,7 @@ func stringCell(s, unit string, now time.Time) string {
 func Preview(b []byte) string {
 	head := b[:min(len(b), previewRunes*utf8.UTFMax)]
 	text := string(head)
-	if !utf8.Valid(b[:min(len(b), previewRunes)]) && !utf8.ValidString(strings.TrimRight(text, "\x80\xff")) || strings.ContainsFunc(text, func(r rune) bool {
+	if !isText(head, len(head) < len(b)) || strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r'
 	}) {
 		n := min(len(b), previewRunes/2)
@@ -122,6 +122,21 @@ func Preview(b []byte) string {
 		return dropVariation(Clean(string(runes))) + "…"
 	}
 	return dropVariation(Clean(string(runes)))
+}
+
+// isText reports valid UTF-8; of a text that was cut the last character may be incomplete.
+func isText(b []byte, cut bool) bool {
+	if cut {
+		for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+			if utf8.RuneStart(b[len(b)-i]) {
+				if !utf8.FullRune(b[len(b)-i:]) {
+					b = b[:len(b)-i]
+				}
+				break
+			}
+		}
+	}
+	return utf8.Valid(b)
 }
 
 func listCell(list []any, unit string, now time.Time) string {

@@ -9,13 +9,14 @@ import (
 
 // column is one field of a result struct as a table sees it.
 type column struct {
-	name   string   // dotted JSON path; the header of csv and tsv
-	path   []string // the same, in parts
-	header string   // the header of tables
-	unit   string   // the fmt tag
-	wide   bool     // shown by -o wide only
-	key    bool     // what -o name prints
-	right  bool     // numbers stand on the right
+	name   string       // dotted JSON path; the header of csv and tsv
+	path   []string     // the same, in parts
+	header string       // the header of tables
+	unit   string       // the fmt tag
+	wide   bool         // shown by -o wide only
+	key    bool         // what -o name prints
+	right  bool         // numbers stand on the right
+	items  reflect.Type // of a list of structs: the struct; else nil
 }
 
 // nestLevels bounds how deep structs inside structs become columns of their
@@ -93,9 +94,21 @@ func structColumns(t reflect.Type, path []string, prefix string, wide bool, dept
 			continue
 		}
 		c.right = isNumber(ft) && c.unit != "plain" || c.unit == "age" || c.unit == "bytes" || c.unit == "rate" || c.unit == "count"
+		if ft.Kind() == reflect.Slice {
+			if item := elemOf(ft.Elem()); item.Kind() == reflect.Struct && !isLeaf(item) {
+				c.items = item
+			}
+		}
 		cols = append(cols, c)
 	}
 	return cols, nil
+}
+
+func elemOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
 }
 
 // isLeaf reports struct types that print as one value.

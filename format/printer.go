@@ -157,6 +157,11 @@ func (p *Printer) object(v any, tree *object) error {
 		}
 		return w.end()
 	}
+	if len(p.o.Columns) > 0 {
+		if cols, err = p.choose(cols); err != nil {
+			return err
+		}
+	}
 	return p.writeFields(cols, tree)
 }
 

@@ -103,6 +103,47 @@ func TestListFormats(t *testing.T) {
 	}
 }
 
+// TestColumnsLeaveTheSummary: --columns is about rows.
+func TestColumnsLeaveTheSummary(t *testing.T) {
+	summary := struct {
+		Bytes int64 `json:"bytes" col:"BYTES" fmt:"bytes"`
+	}{1 << 20}
+	out, _ := printRows(t, format.Options{Columns: []string{"name"}}, rows(), format.ListOptions{Summary: summary})
+	if !strings.Contains(out, "BYTES  1.0 MiB") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestNestedLists: a list of structs inside an object is a small table, a wide one a block for each item.
+func TestNestedLists(t *testing.T) {
+	type use struct {
+		Family string `json:"family" col:"FAMILY"`
+		Bytes  int64  `json:"bytes" col:"BYTES" fmt:"bytes"`
+		Level  int    `json:"level" col:"LEVEL,wide"`
+	}
+	type broad struct{ A, B, C, D, E, F, G, H, I, J, K int }
+	summary := struct {
+		Topics int      `json:"topics" col:"TOPICS"`
+		Disk   []use    `json:"disk" col:"DISK"`
+		Names  []string `json:"names" col:"NAMES"`
+		None   []use    `json:"none" col:"NONE"`
+		Broad  []broad  `json:"broad" col:"BROAD"`
+	}{2, []use{{"entry", 5 << 20, 6}, {"注文\x1b", 1, 0}}, []string{"a", "b"}, nil, []broad{{A: 1}}}
+	for _, f := range []string{"table", "wide", "markdown"} {
+		for _, bare := range []bool{false, true} {
+			var b bytes.Buffer
+			p, err := format.New(&b, io.Discard, format.Options{Format: f, Now: now, NoHeaders: bare, Columns: map[bool][]string{true: {"disk", "topics"}}[bare]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Object(summary); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, fmt.Sprintf("nested.%s.%t", f, bare), b.String())
+		}
+	}
+}
+
 func TestObjectFormats(t *testing.T) {
 	for _, f := range format.Formats() {
 		t.Run(f, func(t *testing.T) {

@@ -2,8 +2,6 @@ package format
 
 import (
 	"encoding/json"
-	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -160,96 +158,6 @@ func layOut(head []string, rows [][]string, cols []column) (string, error) {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return strings.Join(lines, "\n") + "\n", nil
-}
-
-// fieldsOf gives the lines of a single object: columns by the struct's tags
-// where v is a struct, the leaves of the tree otherwise. All fields are there.
-func fieldsOf(v any, tree *object) ([]column, error) {
-	if v != nil {
-		t := reflect.TypeOf(v)
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() == reflect.Struct && !isLeaf(t) {
-			return columnsOf(t)
-		}
-	}
-	var cols []column
-	leaves(tree, nil, func(path []string, val any) {
-		name := strings.Join(path, ".")
-		_, right := val.(json.Number)
-		cols = append(cols, column{name: name, path: path, header: name, right: right})
-	})
-	if len(cols) > 0 {
-		cols[0].key = true
-	}
-	return cols, nil
-}
-
-// leaves visits the fields that hold no further fields; a list of objects
-// stays one value.
-func leaves(o *object, path []string, visit func([]string, any)) {
-	for _, k := range o.keys {
-		at := append(append([]string{}, path...), k)
-		if inner, ok := o.vals[k].(*object); ok && len(inner.keys) > 0 {
-			leaves(inner, at, visit)
-			continue
-		}
-		visit(at, o.vals[k])
-	}
-}
-
-// writeFields prints one "NAME  value" line per field. A list of objects
-// becomes a block of lines per item.
-func (p *Printer) writeFields(cols []column, tree *object) error {
-	chosen := cols
-	if len(p.o.Columns) > 0 {
-		var err error
-		if chosen, err = p.choose(cols); err != nil {
-			return err
-		}
-	}
-	var rows [][]string
-	for _, c := range chosen {
-		rows = p.fieldRows(rows, c.header, c.value(tree), c.unit)
-	}
-	if p.o.Format == "markdown" {
-		return p.markdown([]string{"FIELD", "VALUE"}, rows, make([]bool, 2))
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	text, err := layOut(nil, rows, make([]column, 2))
-	if err != nil {
-		return err
-	}
-	_, err = p.out.WriteString(text)
-	return OutputError(err)
-}
-
-func (p *Printer) fieldRows(rows [][]string, label string, val any, unit string) [][]string {
-	switch v := val.(type) {
-	case *object:
-		if len(v.keys) > 0 {
-			for _, k := range v.keys {
-				rows = p.fieldRows(rows, label+"."+k, v.vals[k], "")
-			}
-			return rows
-		}
-	case []any:
-		nested := false
-		for _, item := range v {
-			_, isObject := item.(*object)
-			nested = nested || isObject
-		}
-		if nested {
-			for i, item := range v {
-				rows = p.fieldRows(rows, fmt.Sprintf("%s[%d]", label, i), item, unit)
-			}
-			return rows
-		}
-	}
-	return append(rows, []string{Clean(label), cell(val, unit, p.o.Now())})
 }
 
 func plainInt(n int) json.Number { return json.Number(strconv.Itoa(n)) }

@@ -68,3 +68,6 @@ func isHidden(r rune) bool {
 // dropVariation removes variation selector 16. Terminals disagree about the
 // width of "⚠️" with it and agree about "⚠" without it.
 func dropVariation(s string) string { return strings.ReplaceAll(s, "\uFE0F", "") }
+
+// Plain is Clean for one cell of a screen that counts cells: it also removes what makes terminals disagree about widths.
+func Plain(s string) string { return dropVariation(Clean(s)) }

@@ -87,19 +87,18 @@ func (s *Session) backlogRow(ctx context.Context, t *storage.TopicView, c *stora
 	return row, err
 }
 
-// holes counts the stretches of unacknowledged entries that have acknowledged
-// ones behind them.
-func holes(t *storage.TopicView, c *storage.CursorState) int {
-	n := 0
-	at := t.Ledgers.Next(c.MarkDelete)
-	for _, r := range c.Acks.Ranges(0) {
-		first := r.Lower
-		first.Entry++
-		if at.Less(first) {
+// holes counts the stretches, each inside one ledger, of unacknowledged
+// entries that have acknowledged ones behind them.
+func holes(t *storage.TopicView, c *storage.CursorState) (n int) {
+	acked := c.Acks.Ranges(0)
+	if len(acked) == 0 {
+		return 0
+	}
+	cutEntries(t, c, acked, func(kind string, _, _, _ int64) {
+		if kind == RangeHole {
 			n++
 		}
-		at = t.Ledgers.Next(r.Upper)
-	}
+	})
 	return n
 }
 

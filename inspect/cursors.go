@@ -85,7 +85,7 @@ func (s *Session) oldestOf(ctx context.Context, t *storage.TopicView) func(*stor
 		if at, ok := known[p]; ok {
 			return at, nil
 		}
-		e, err := t.ReadAt(ctx, p)
+		e, err := s.readAt(ctx, t, p)
 		switch {
 		case err == nil:
 			known[p] = fromMillis(e.Header.PublishTime)

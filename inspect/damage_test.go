@@ -1,7 +1,9 @@
 package inspect_test
 
 import (
+	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -68,7 +70,7 @@ func (im image) restore(t testing.TB, path string, data []byte) vfs.FS {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Write(b); err != nil {
+		if _, err := f.Write(bytes.Clone(b)); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
@@ -135,49 +137,51 @@ func inspectImage(t *testing.T, fs vfs.FS) (got inspected) {
 	return got
 }
 
-// stride is the distance of the bytes that are tried.
-const stride = 17
+// damageStride is the distance of the bytes that are tried.
+var damageStride = flag.Int("damage.stride", 257, "distance of the bytes and lengths that are tried; 1 tries all")
+
+// eachFile runs a test for every file below a path at the same time.
+func (im image) eachFile(t *testing.T, below string, test func(t *testing.T, path string, data []byte)) {
+	for path, data := range im {
+		if strings.HasPrefix(path, below) {
+			t.Run(strings.TrimPrefix(path, "spool/"), func(t *testing.T) {
+				t.Parallel()
+				test(t, path, data)
+			})
+		}
+	}
+}
 
 func TestFlippedBytes(t *testing.T) {
 	im, want := damageable(t)
-	tried, seen := 0, 0
-	for path, data := range im {
-		if !strings.HasPrefix(path, "spool/store/") {
-			continue
-		}
-		for at := 0; at < len(data); at += stride {
+	im.eachFile(t, "spool/store/", func(t *testing.T, path string, data []byte) {
+		for at := 0; at < len(data); at += *damageStride {
 			bad := append([]byte(nil), data...)
 			bad[at] ^= 0x41
 			got := inspectImage(t, im.restore(t, path, bad))
-			tried++
 			if got.text == want {
 				continue
 			}
-			seen++
 			if got.silent {
-				t.Errorf("%s byte %d: the answer differs and nothing is said", path, at)
+				t.Errorf("byte %d: the answer differs and nothing is said", at)
 			}
 			if got.found == 0 {
-				t.Errorf("%s byte %d: the answer differs and verify finds nothing: %s", path, at, got.said)
+				t.Errorf("byte %d: the answer differs and verify finds nothing: %s", at, got.said)
 			}
 		}
-	}
-	t.Logf("%d bytes flipped, %d changed an answer", tried, seen)
+	})
 }
 
 func TestTruncated(t *testing.T) {
 	im, want := damageable(t)
-	for path, data := range im {
-		if !strings.HasPrefix(path, "spool/") {
-			continue
-		}
-		for n := 0; n < len(data); n += stride {
+	im.eachFile(t, "spool/", func(t *testing.T, path string, data []byte) {
+		for n := 0; n < len(data); n += *damageStride {
 			got := inspectImage(t, im.restore(t, path, data[:n]))
 			if got.text != want && got.silent {
-				t.Errorf("%s cut to %d bytes: the answer differs and nothing is said", path, n)
+				t.Errorf("cut to %d bytes: the answer differs and nothing is said", n)
 			}
 		}
-	}
+	})
 }
 
 func TestMissingFiles(t *testing.T) {

@@ -64,7 +64,7 @@ func (s *Session) explain(ctx context.Context, t *storage.TopicView, c *storage.
 
 // explainNext looks into the next entry for reasons to hold it back.
 func (s *Session) explainNext(ctx context.Context, t *storage.TopicView, next wire.Position, say func(string, ...any)) error {
-	e, err := t.ReadAt(ctx, next)
+	e, err := s.readAt(ctx, t, next)
 	if err != nil {
 		return ctx.Err() // already a problem of the answer
 	}

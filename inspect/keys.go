@@ -59,7 +59,7 @@ func (s *Session) Keys(ctx context.Context, o KeysOptions) (iter.Seq2[Key, error
 			yield(Key{}, err)
 			return
 		}
-		defer it.Close()
+		defer func() { _ = it.Close() }() // its errors are looked at below
 		start, next := it.First, it.Next
 		if o.Reverse {
 			start, next = it.Last, it.Prev

@@ -52,7 +52,7 @@ func (s *Session) Message(ctx context.Context, id wire.MessageID) (*FullMessage,
 		if err != nil {
 			return nil, err
 		}
-		e, err := t.ReadAt(ctx, id.Position)
+		e, err := s.readAt(ctx, t, id.Position)
 		if errors.Is(err, storage.ErrEntryNotFound) && !t.Ledgers.Has(id.Position) {
 			return nil, &NotFoundError{What: "entry", Name: id.Position.String(), Known: lastOf(t, id.Ledger)}
 		}

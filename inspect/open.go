@@ -109,6 +109,10 @@ func (s *Session) whose(ctx context.Context) error {
 	}
 	c, err := s.o.Checkpoint(ctx, s.dir, pid)
 	if err != nil {
+		if s.ownerEnds(ctx) {
+			s.source.Owner = nil
+			return nil
+		}
 		return &OwnedError{Dir: s.dir, PID: pid, Cause: err}
 	}
 	if c.Release != nil {
@@ -116,6 +120,24 @@ func (s *Session) whose(ctx context.Context) error {
 	}
 	s.source.Mode, s.source.Checkpoint, s.dir = ModeCheckpoint, &c.Path, c.Path
 	return nil
+}
+
+// ownerEnds waits a moment for an owner that gives no answer, which may be
+// about to end, and reports whether it did.
+func (s *Session) ownerEnds(ctx context.Context) bool {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for range 8 {
+		if _, held := storage.LockOwner(s.o.FS, s.storeDir()); !held {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
 }
 
 // liveAttempts is how often a spool that is being written is opened: files
@@ -166,13 +188,30 @@ func (s *Session) checkLogs(ctx context.Context) error {
 		return err
 	}
 	m := damage.ReadManifest(s.o.FS, s.storeDir(), storage.StoreDir)
-	log := damage.CheckLogs(s.o.FS, s.storeDir(), storage.StoreDir, m, files)
+	log := damage.CheckLogs(s.damageOptions(), m, files)
 	s.manifest, s.files = m, files
 	if log.Hidden || !m.Whole {
 		return s.rescue(ctx, errors.New("readable records stand behind a damaged place"))
 	}
 	s.problems = append(s.problems, log.Problems...)
+	if log.Tail != nil {
+		s.problem(*log.Tail)
+		return nil
+	}
+	s.source.CutShort = log.Short
+	if !s.source.CleanStop.IsZero() && !log.Ended && len(log.Problems) == 0 && !s.isCheckpoint() {
+		s.problem(damage.Problem{File: s.o.FS.PathJoin(storage.StoreDir, "*.log"),
+			What: "the newest log has no end mark although the spool was stopped cleanly: what was written last may be missing"})
+	}
 	return nil
+}
+
+// isCheckpoint reports whether what is read is a copy that a running broker
+// made: its log ends wherever the broker was writing. Such a copy was never
+// opened for writing and so has no lock file.
+func (s *Session) isCheckpoint() bool {
+	_, err := s.o.FS.Stat(s.o.FS.PathJoin(s.storeDir(), "LOCK"))
+	return s.source.Mode == ModeCheckpoint || errors.Is(err, fs.ErrNotExist)
 }
 
 // rescue goes on with what can be read of a database that Pebble cannot read
@@ -182,12 +221,12 @@ func (s *Session) rescue(ctx context.Context, cause error) error {
 	if errors.As(err, new(*storage.FormatError)) {
 		return err
 	}
-	s.problems = nil
+	s.problems, s.lost = nil, lostEntries{}
 	if err != nil {
 		s.problems = append(s.problems, damage.Problem{File: "SPOOL", What: "the spool's identity cannot be read: " + firstLine(err)})
 	}
-	s.problems = append(s.problems, damage.Problem{File: storage.StoreDir, What: "the database is damaged, what can be read of it was read file by file: " + firstLine(cause)})
-	r, err := damage.Rescue(ctx, damage.Options{FS: s.o.FS, Dir: s.storeDir(), Show: storage.StoreDir, Memory: s.o.Memory})
+	broken := damage.Problem{File: storage.StoreDir, What: "the database is damaged, what can be read of it was read file by file: " + firstLine(cause)}
+	r, err := damage.Rescue(ctx, s.damageOptions())
 	if err != nil {
 		return err
 	}
@@ -203,8 +242,17 @@ func (s *Session) rescue(ctx context.Context, cause error) error {
 	s.manifest = r.Manifest
 	s.use(sp)
 	s.source.Damaged, s.source.ReplayedBatches = true, r.Batches
-	s.problems = append(s.problems, r.Problems...)
+	if s.isCheckpoint() && len(s.problems)+len(r.Problems) == 0 {
+		// Pebble takes a log that was copied while it was written for damaged.
+		s.source.Damaged = false
+		return nil
+	}
+	s.problems = append(append(s.problems, broken), r.Problems...)
 	return nil
+}
+
+func (s *Session) damageOptions() damage.Options {
+	return damage.Options{FS: s.o.FS, Dir: s.storeDir(), Show: storage.StoreDir, Memory: s.o.Memory, Snapshot: s.isCheckpoint()}
 }
 
 func fromMillis(ms int64) time.Time {

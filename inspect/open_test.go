@@ -106,6 +106,36 @@ func TestUncleanStop(t *testing.T) {
 	}
 }
 
+// TestCopyOfLog reads a copy that was made while the log was being written: a
+// hole in the newest log is where the copy's moment was, and no damage.
+func TestCopyOfLog(t *testing.T) {
+	fs := vfs.NewMem()
+	m := makeSpool(t, fs, "spool")
+	sample(m)
+	im := takeImage(t, fs, "spool")
+	m.stop()
+	for path, data := range im {
+		if !strings.HasSuffix(path, ".log") {
+			continue
+		}
+		bad := append([]byte(nil), data...)
+		copy(bad[len(bad)*3/4:], "not yet written")
+		copied := im.restore(t, path, bad)
+		s := open(t, inspect.Options{Dir: "spool", FS: copied})
+		if !s.Source().Damaged || len(s.Problems()) == 0 {
+			t.Errorf("with a lock file: %+v", s.Source())
+		}
+		if err := copied.Remove("spool/store/LOCK"); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, inspect.Options{Dir: "spool", FS: copied})
+		list, err := s.Topics(context.Background(), inspect.TopicsOptions{})
+		if err != nil || s.Source().Damaged || len(s.Problems()) > 0 || list.Totals.Entries < 15 {
+			t.Errorf("as a checkpoint: %+v, %v, %+v, %v", s.Source(), s.Problems(), list.Totals, err)
+		}
+	}
+}
+
 // TestPending compares what a subscription would receive with what is in the
 // spool and not acknowledged, message by message.
 func TestPending(t *testing.T) {

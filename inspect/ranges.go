@@ -31,32 +31,31 @@ type Range struct {
 	BatchSize *int32    `json:"batchSize" col:"BATCH"`                // of a partial batch
 	Published time.Time `json:"published" col:"AGE" fmt:"age"`        // of the first entry, for what is not acknowledged
 
-	first, last wire.Position
+	first wire.Position
 }
 
 // LedgerMap is what the one-line map of a ledger is drawn from.
 type LedgerMap struct {
-	Ledger   int64      `json:"ledgerId" col:"LEDGER"`
-	Entries  int64      `json:"entries" col:"ENTRIES"`
-	Acked    int64      `json:"acked" col:"ACKED"`
-	Partials []int64    `json:"partialEntries" col:"PARTIAL"` // entries of which a part is acknowledged, rising
-	Runs     [][2]int64 `json:"-"`                            // acknowledged entries, first and last of each run
+	Ledger   int64
+	Entries  int64
+	Partials []int64    // entries of which a part is acknowledged, rising
+	Runs     [][2]int64 // acknowledged entries, first and last of each run
 }
 
 // Ranges is the answer of Session.Ranges.
 type Ranges struct {
-	Topic        string      `json:"topic" col:"TOPIC"`
-	Subscription string      `json:"subscription" col:"SUBSCRIPTION"`
-	MarkDelete   string      `json:"markDelete" col:"MARK_DELETE"`
-	Ranges       int         `json:"ranges" col:"RANGES" fmt:"count"`
-	Holes        int         `json:"holes" col:"HOLES" fmt:"count"`
-	HoleEntries  int64       `json:"holeEntries" col:"HOLE_ENTRIES" fmt:"count"`
-	TailEntries  int64       `json:"tailEntries" col:"TAIL_ENTRIES" fmt:"count"`
-	Partials     int64       `json:"partialBatches" col:"PARTIAL" fmt:"count"`
-	Ledgers      []LedgerMap `json:"ledgers" col:"LEDGERS,wide"`
+	Topic        string `json:"topic" col:"TOPIC"`
+	Subscription string `json:"subscription" col:"SUBSCRIPTION"`
+	MarkDelete   string `json:"markDelete" col:"MARK_DELETE"`
+	Ranges       int    `json:"ranges" col:"RANGES" fmt:"count"`
+	Holes        int    `json:"holes" col:"HOLES" fmt:"count"`
+	HoleEntries  int64  `json:"holeEntries" col:"HOLE_ENTRIES" fmt:"count"`
+	TailEntries  int64  `json:"tailEntries" col:"TAIL_ENTRIES" fmt:"count"`
+	Partials     int64  `json:"partialBatches" col:"PARTIAL" fmt:"count"`
 
-	Rows  iter.Seq2[Range, error] `json:"-"` // in the order asked for
-	Total int                     `json:"-"` // number of rows
+	Ledgers []LedgerMap             `json:"-"` // those that are not wholly acknowledged, for drawing
+	Rows    iter.Seq2[Range, error] `json:"-"` // in the order asked for
+	Total   int                     `json:"-"` // number of rows
 }
 
 // RangesOptions are for Session.Ranges.
@@ -104,27 +103,21 @@ func (s *Session) Ranges(ctx context.Context, o RangesOptions) (*Ranges, error) 
 	})
 }
 
-// rangeRows cuts the stored entries behind mark-delete into rows, by position.
-func rangeRows(t *storage.TopicView, c *storage.CursorState) (rows []Range) {
-	acked := c.Acks.Ranges(0)
+// cutEntries cuts the stored entries behind mark-delete into stretches inside
+// one ledger, by position, and calls each with their first and last entry.
+func cutEntries(t *storage.TopicView, c *storage.CursorState, acked []storage.Range, each func(kind string, ledger, first, last int64)) {
 	var lastAcked wire.Position
 	if n := len(acked); n > 0 {
 		lastAcked = acked[n-1].Upper
 	}
-	add := func(kind string, ledger, first, last int64) {
-		rows = append(rows, Range{Kind: kind, Entries: last - first + 1,
-			Lower: wire.Position{Ledger: ledger, Entry: first - 1}.String(), Upper: wire.Position{Ledger: ledger, Entry: last}.String(),
-			first: wire.Position{Ledger: ledger, Entry: first}, last: wire.Position{Ledger: ledger, Entry: last}})
-	}
 	unacked := func(ledger, first, last int64) {
-		if first > last {
-			return
+		switch {
+		case first > last:
+		case (wire.Position{Ledger: ledger, Entry: last}).Less(lastAcked):
+			each(RangeHole, ledger, first, last)
+		default:
+			each(RangeTail, ledger, first, last)
 		}
-		kind := RangeTail
-		if (wire.Position{Ledger: ledger, Entry: last}).Less(lastAcked) {
-			kind = RangeHole
-		}
-		add(kind, ledger, first, last)
 	}
 	for _, l := range t.Ledgers {
 		if l.ID < c.MarkDelete.Ledger || l.Entries == 0 {
@@ -140,11 +133,20 @@ func rangeRows(t *storage.TopicView, c *storage.CursorState) (rows []Range) {
 		for ; len(acked) > 0 && acked[0].Upper.Ledger == l.ID; acked = acked[1:] {
 			first := acked[0].Lower.Entry + 1
 			unacked(l.ID, at, first-1)
-			add(RangeAcked, l.ID, first, acked[0].Upper.Entry)
+			each(RangeAcked, l.ID, first, acked[0].Upper.Entry)
 			at = acked[0].Upper.Entry + 1
 		}
 		unacked(l.ID, at, l.Entries-1)
 	}
+}
+
+// rangeRows lists all stretches and the partly acknowledged batches.
+func rangeRows(t *storage.TopicView, c *storage.CursorState) (rows []Range) {
+	cutEntries(t, c, c.Acks.Ranges(0), func(kind string, ledger, first, last int64) {
+		rows = append(rows, Range{Kind: kind, Entries: last - first + 1,
+			Lower: wire.Position{Ledger: ledger, Entry: first - 1}.String(), Upper: wire.Position{Ledger: ledger, Entry: last}.String(),
+			first: wire.Position{Ledger: ledger, Entry: first}})
+	})
 	return withPartials(rows, c)
 }
 
@@ -158,7 +160,7 @@ func withPartials(rows []Range, c *storage.CursorState) []Range {
 			p := h.Partials[e]
 			at := wire.Position{Ledger: id, Entry: int64(e)}
 			parts = append(parts, Range{Kind: RangePartial, Entries: 1, Unacked: indexes(p), BatchSize: &p.Size,
-				Lower: wire.Position{Ledger: id, Entry: int64(e) - 1}.String(), Upper: at.String(), first: at, last: at})
+				Lower: wire.Position{Ledger: id, Entry: int64(e) - 1}.String(), Upper: at.String(), first: at})
 		}
 	}
 	if len(parts) == 0 {
@@ -182,22 +184,16 @@ func indexes(p record.Partial) (out []int32) {
 func ledgerMaps(t *storage.TopicView, c *storage.CursorState) (out []LedgerMap) {
 	ranges := c.Acks.Ranges(0)
 	for _, l := range t.Ledgers {
-		m := LedgerMap{Ledger: l.ID, Entries: l.Entries}
-		passed := int64(-1)
-		switch {
-		case l.ID < c.MarkDelete.Ledger:
-			passed = l.Entries - 1
-		case l.ID == c.MarkDelete.Ledger:
-			passed = min(c.MarkDelete.Entry, l.Entries-1)
+		if l.Entries == 0 || !c.MarkDelete.Less(wire.Position{Ledger: l.ID, Entry: l.Entries - 1}) {
+			continue
 		}
-		if passed >= 0 {
-			m.Runs = append(m.Runs, [2]int64{0, passed})
-			m.Acked = passed + 1
+		m := LedgerMap{Ledger: l.ID, Entries: l.Entries}
+		if l.ID == c.MarkDelete.Ledger && c.MarkDelete.Entry >= 0 {
+			m.Runs = append(m.Runs, [2]int64{0, c.MarkDelete.Entry})
 		}
 		for ; len(ranges) > 0 && ranges[0].Upper.Ledger <= l.ID; ranges = ranges[1:] {
 			if r := ranges[0]; r.Upper.Ledger == l.ID {
 				m.Runs = append(m.Runs, [2]int64{r.Lower.Entry + 1, r.Upper.Entry})
-				m.Acked += r.Entries()
 			}
 		}
 		if h := c.Acks.Holes(l.ID); h != nil {
@@ -215,7 +211,7 @@ func (s *Session) datedRows(ctx context.Context, t *storage.TopicView, rows []Ra
 	return func(yield func(Range, error) bool) {
 		for _, r := range rows {
 			if r.Kind != RangeAcked {
-				e, err := t.ReadAt(ctx, r.first)
+				e, err := s.readAt(ctx, t, r.first)
 				switch {
 				case err == nil:
 					r.Published = fromMillis(e.Header.PublishTime)

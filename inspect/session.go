@@ -9,10 +9,6 @@ import (
 
 	"spoolctl/inspect/damage"
 	"spoolctl/storage"
-	"spoolctl/storage/key"
-	"spoolctl/wire"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // The ways in which a spool is read.
@@ -34,6 +30,7 @@ type Source struct {
 	CleanStop       time.Time `json:"cleanStop" col:"CLEAN_STOP" fmt:"time"` // zero: not stopped cleanly
 	Unclean         bool      `json:"unclean" col:"UNCLEAN"`                 // stopped without closing
 	Damaged         bool      `json:"damaged" col:"DAMAGED"`                 // read file by file
+	CutShort        bool      `json:"logCutShort" col:"LOG_CUT_SHORT"`       // the log ends in the middle of a write
 	ReplayedBatches int64     `json:"replayedBatches" col:"REPLAYED" fmt:"count"`
 	ReplayedKeys    int64     `json:"replayedKeys" col:"REPLAYED_KEYS,wide" fmt:"count"`
 }
@@ -53,6 +50,7 @@ type Session struct {
 	manifest *damage.Manifest // nil with a live spool
 	files    damage.Files
 	problems []damage.Problem
+	lost     lostEntries
 	closers  []func() error
 }
 
@@ -82,7 +80,10 @@ func (s *Session) Notes() []string {
 	case src.Mode == ModeLive:
 		out = append(out, fmt.Sprintf("process %d has the spool open and writes to it: this is not a consistent snapshot", *src.Owner))
 	case src.Unclean:
-		out = append(out, fmt.Sprintf("the spool was not stopped cleanly: %d records of the log were replayed in memory; what was being written when it stopped may be missing", src.ReplayedBatches))
+		out = append(out, fmt.Sprintf("the spool was not stopped cleanly, or is a checkpoint: %d records of the log were replayed in memory; what was being written at that moment may be missing", src.ReplayedBatches))
+		if src.CutShort {
+			out = append(out, "the log ends in the middle of a write: a kill or a power loss leaves it so; the write was never acknowledged")
+		}
 	}
 	return out
 }
@@ -150,104 +151,6 @@ func (s *Session) topic(ctx context.Context, h storage.TopicHead) (*storage.Topi
 }
 
 func (s *Session) problem(p damage.Problem) { s.problems = append(s.problems, p) }
-
-// walk calls each for the stored entries of t in [from, to), like
-// storage.TopicView.Walk, but steps over entries that cannot be read and notes
-// them as problems.
-func (s *Session) walk(ctx context.Context, t *storage.TopicView, from, to wire.Position, each func(storage.Entry) (bool, error)) error {
-	for {
-		err := t.Walk(ctx, from, to, each)
-		bad := new(storage.CorruptError)
-		if err == nil || !errors.As(err, &bad) || bad.Topic == "" || bad.Position.Less(from) {
-			return err
-		}
-		next := s.skip(t, bad.Position, bad.Cause)
-		if !next.Less(to) || !bad.Position.Less(next) {
-			return nil
-		}
-		from = next
-	}
-}
-
-// skip notes that the entry at p cannot be read, with those behind it that
-// cannot either, and returns the next position that can be, or the place after
-// the last entry.
-func (s *Session) skip(t *storage.TopicView, p wire.Position, cause error) wire.Position {
-	next := s.nextReadable(t, p)
-	end := next
-	if next.Ledger != p.Ledger {
-		for _, l := range t.Ledgers {
-			if l.ID == p.Ledger {
-				end = wire.Position{Ledger: p.Ledger, Entry: l.Entries}
-			}
-		}
-	}
-	n := max(1, end.Entry-p.Entry)
-	s.problem(damage.Problem{
-		What:    fmt.Sprintf("%s: entries %s to %d cannot be read: %s", t.Name, p, p.Entry+n-1, firstLine(cause)),
-		Ledgers: []int64{p.Ledger}, Lost: &n,
-	})
-	return next
-}
-
-// nextReadable finds the first position after p whose entry can be read.
-func (s *Session) nextReadable(t *storage.TopicView, p wire.Position) wire.Position {
-	last := t.Ledgers.Next(t.Ledgers.LastConfirmed())
-	for _, l := range t.Ledgers {
-		if l.ID < p.Ledger {
-			continue
-		}
-		for _, x := range l.Extents {
-			first := x.First
-			if l.ID == p.Ledger {
-				first = max(first, p.Entry+1)
-			}
-			if first >= min(x.End(), l.Entries) {
-				continue
-			}
-			if e, ok := s.firstEntry(x.Epoch, l.ID, first, min(x.End(), l.Entries)); ok {
-				return wire.Position{Ledger: l.ID, Entry: e}
-			}
-		}
-	}
-	return last
-}
-
-// firstEntry finds the first readable entry in [first, end) of a run. Behind
-// a block that cannot be read it looks in growing steps, then back.
-func (s *Session) firstEntry(epoch uint64, ledger, first, end int64) (int64, bool) {
-	it, err := s.spool.Reader().NewIter(&pebble.IterOptions{
-		LowerBound: key.ForEntry(epoch, ledger, first), UpperBound: key.ForEntry(epoch, ledger, end),
-	})
-	if err != nil {
-		return 0, false
-	}
-	defer it.Close()
-	for step := int64(1); ; step *= 2 {
-		if it.First(); it.Error() == nil {
-			if !it.Valid() {
-				return 0, false
-			}
-			break
-		}
-		if it.SeekGE(key.ForEntry(epoch, ledger, min(first+step, end-1))) {
-			break
-		}
-		if first+step >= end-1 {
-			return 0, false
-		}
-	}
-	_, _, found, err := key.ParseEntry(it.Key())
-	if err != nil {
-		return 0, false
-	}
-	for it.Prev() {
-		if _, _, e, err := key.ParseEntry(it.Key()); err == nil {
-			found = e
-		}
-	}
-	return found, true
-}
 
 // firstLine is an error's text in one line.
 func firstLine(err error) string {

@@ -30,25 +30,25 @@ type Summary struct {
 
 // DiskUse is what the tables of one family take on one level of the database.
 type DiskUse struct {
-	Family string `json:"family"`
-	Level  int    `json:"level"`
-	Tables int    `json:"tables"`
-	Bytes  int64  `json:"bytes"`
+	Family string `json:"family" col:"FAMILY"`
+	Level  int    `json:"level" col:"LEVEL"`
+	Tables int    `json:"tables" col:"TABLES" fmt:"count"`
+	Bytes  int64  `json:"bytes" col:"BYTES" fmt:"bytes"`
 }
 
 // TopicSize is a topic with its stored payload bytes.
 type TopicSize struct {
-	Topic    string `json:"topic"`
-	Messages int64  `json:"messages"`
-	Bytes    int64  `json:"bytes"`
+	Topic    string `json:"topic" col:"TOPIC"`
+	Messages int64  `json:"messages" col:"MESSAGES" fmt:"count"`
+	Bytes    int64  `json:"bytes" col:"BYTES" fmt:"bytes"`
 }
 
 // BacklogBrief is a subscription with its backlog.
 type BacklogBrief struct {
-	Topic        string `json:"topic"`
-	Subscription string `json:"subscription"`
-	Messages     int64  `json:"messages"`
-	Bytes        int64  `json:"bytes"`
+	Topic        string `json:"topic" col:"TOPIC"`
+	Subscription string `json:"subscription" col:"SUBSCRIPTION"`
+	Messages     int64  `json:"messages" col:"MESSAGES" fmt:"count"`
+	Bytes        int64  `json:"bytes" col:"BYTES" fmt:"bytes"`
 }
 
 // leaders is how many topics and backlogs a summary names.

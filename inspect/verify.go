@@ -123,8 +123,7 @@ func (v *verifier) files() error {
 		return nil // files come and go
 	}
 	fs, dir := s.o.FS, s.storeDir()
-	log := damage.CheckLogs(fs, dir, storage.StoreDir, s.manifest, s.files)
-	v.out.Chunks = log.Chunks
+	v.out.Chunks = damage.CheckLogs(s.damageOptions(), s.manifest, s.files).Chunks // its problems were found when opening
 	tables := s.manifest.Live()
 	for i, t := range tables {
 		if err := v.ctx.Err(); err != nil {

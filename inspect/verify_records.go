@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"spoolctl/inspect/damage"
 	"spoolctl/storage/key"
@@ -115,13 +116,11 @@ func (v *verifier) orphans() error {
 			return nil
 		}},
 		{key.Cursor, func(k, _ []byte) error {
-			topic, cursor, err := key.ParseCursor(k)
-			if err != nil {
-				return nil
-			}
-			owned(k, topic)
-			if next := v.s.spool.Meta().NextCursor; cursor >= next {
-				v.find(CheckCursors, v.topics[topic], "", "cursor id %d is not below the next id %d that the store would give", cursor, next)
+			if topic, cursor, err := key.ParseCursor(k); err == nil {
+				owned(k, topic)
+				if next := v.s.spool.Meta().NextCursor; cursor >= next {
+					v.find(CheckCursors, v.topics[topic], "", "cursor id %d is not below the next id %d that the store would give", cursor, next)
+				}
 			}
 			return nil
 		}},
@@ -145,21 +144,20 @@ func (v *verifier) orphans() error {
 
 func (v *verifier) orphanHoles(k, _ []byte) error {
 	topic, cursor, ledger, err := key.ParseHoles(k)
-	if err != nil {
-		return nil
+	if err == nil {
+		var closer io.Closer
+		if _, closer, err = v.s.spool.Reader().Get(key.ForCursor(topic, cursor)); err == nil {
+			err = closer.Close()
+		}
 	}
-	_, closer, err := v.s.spool.Reader().Get(key.ForCursor(topic, cursor))
-	switch {
+	_, known := v.ledgers[ledger]
+	switch { // other errors were found with the records
 	case errors.Is(err, pebble.ErrNotFound):
 		v.find(CheckOrphans, v.topics[topic], "", "%s belongs to a cursor that does not exist", key.Format(k))
-		return nil
-	case err != nil:
-		return nil // records said so
-	}
-	if _, ok := v.ledgers[ledger]; !ok {
+	case err == nil && !known:
 		v.find(CheckOrphans, v.topics[topic], "", "%s is about a ledger that does not exist", key.Format(k))
 	}
-	return closer.Close()
+	return nil
 }
 
 // orphanEntries looks at the first entry of every ledger in every epoch.

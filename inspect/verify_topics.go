@@ -149,7 +149,7 @@ func (v *verifier) partials(t *storage.TopicView, c *storage.CursorState) error 
 				v.find(CheckCursors, t.Name, at.String(), "%s: %s", c.Name, bad)
 				continue
 			}
-			entry, err := t.ReadAt(v.ctx, at)
+			entry, err := v.s.readAt(v.ctx, t, at)
 			if v.ctx.Err() != nil {
 				return v.ctx.Err()
 			}

@@ -133,16 +133,22 @@ func (s *Store) Dir() string { return s.opt.Dir }
 func (s *Store) Pebble() *pebble.Metrics { return s.db.Metrics() }
 
 // Checkpoint writes a consistent copy of the spool to dir, which must not exist, by hard links where it can. Everything
-// acknowledged before the call is in it.
-func (s *Store) Checkpoint(_ context.Context, dir string) error {
+// acknowledged before the call is in it. Commits wait meanwhile, some ten milliseconds, so that the copy of the log is whole.
+func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	fsys := s.opt.FS
 	if err := fsys.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	if err := s.db.Checkpoint(fsys.PathJoin(dir, StoreDir), pebble.WithFlushedWAL()); err != nil {
+	err := s.control(ctx, func(*batch) error {
+		return s.db.Checkpoint(fsys.PathJoin(dir, StoreDir), pebble.WithFlushedWAL())
+	})
+	if err == nil {
+		err = vfs.Copy(fsys, fsys.PathJoin(s.opt.Dir, identityFile), fsys.PathJoin(dir, identityFile))
+	}
+	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	return vfs.Copy(fsys, fsys.PathJoin(s.opt.Dir, identityFile), fsys.PathJoin(dir, identityFile))
+	return nil
 }
 
 // unhealthy remembers that a write failed.

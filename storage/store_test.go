@@ -166,3 +166,38 @@ func TestTrimDropsWhatEveryCursorPassed(t *testing.T) {
 		t.Errorf("first left is %s of %d", got[0], len(got))
 	}
 }
+
+func TestCheckpointUnderLoad(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	tp, sk := create(t, s, "a")
+	cursor(t, tp, "keep")
+	for i := range 10 {
+		before := len(sk.wait(i * 200))
+		for j := range 200 {
+			if err := tp.Append(storage.Append{Data: fmt.Appendf(nil, "%d", i*200+j)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := fmt.Sprint("copy", i)
+		if err := s.Checkpoint(ctx, dir); err != nil {
+			t.Fatal(err)
+		}
+		ro, err := storage.OpenRead(storage.ReadOptions{Dir: dir, FS: fs})
+		if err != nil {
+			t.Fatalf("checkpoint %d: %v", i, err)
+		}
+		v, err := ro.TopicByName(tp.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := v.Stats().Entries; n < int64(before) {
+			t.Errorf("checkpoint %d holds %d entries, %d were acknowledged before", i, n, before)
+		}
+		if err := ro.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeStore(t, s)
+}

@@ -81,8 +81,10 @@ func newInspectRanges(o *inspectOptions) *cobra.Command {
 	return cmd
 }
 
-// mapWidth is the width of a map where the terminal's is not known.
-const mapWidth = 80
+const (
+	mapWidth = 80 // of a map where the terminal's is not known
+	mostMaps = 20 // drawn above a table
+)
 
 // maps draws each ledger in one line above a table.
 func (o *inspectOptions) maps(r *inspect.Ranges) error {
@@ -95,10 +97,7 @@ func (o *inspectOptions) maps(r *inspect.Ranges) error {
 		width = o.f.io.width()
 	}
 	var drawn []string
-	for _, l := range r.Ledgers {
-		if l.Entries == 0 {
-			continue
-		}
+	for _, l := range r.Ledgers[:min(mostMaps, len(r.Ledgers))] {
 		runs := make([]format.Interval, len(l.Runs))
 		for i, run := range l.Runs {
 			runs[i] = format.Interval{First: run[0], Last: run[1]}
@@ -107,6 +106,11 @@ func (o *inspectOptions) maps(r *inspect.Ranges) error {
 		line := format.RangeMap(format.Interval{Last: l.Entries - 1}, runs, l.Partials, max(10, width-len(label)))
 		drawn = append(drawn, line)
 		if _, err := fmt.Fprintln(o.f.io.out, label+line); err != nil {
+			return format.OutputError(err)
+		}
+	}
+	if n := len(r.Ledgers) - len(drawn); n > 0 {
+		if _, err := fmt.Fprintf(o.f.io.out, "%d more ledgers\n", n); err != nil {
 			return format.OutputError(err)
 		}
 	}

@@ -30,8 +30,8 @@ func newInspectVerify(o *inspectOptions) *cobra.Command {
 // keyFlags are the flags of inspect keys.
 type keyFlags struct {
 	*inspectOptions
-	prefix, from, to string
-	opts             inspect.KeysOptions
+	from, to string
+	opts     inspect.KeysOptions
 }
 
 func newInspectKeys(o *inspectOptions) *cobra.Command {

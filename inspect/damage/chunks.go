@@ -72,6 +72,7 @@ func parseChunk(b []byte) (c chunk, ok bool) {
 type Gap struct {
 	Offset, Length int64
 	Tail           bool // nothing readable follows
+	Short          bool // a tail that starts like a chunk longer than the rest of the file: a write that was cut short
 }
 
 // Log is what reading a log or MANIFEST found out.
@@ -133,7 +134,9 @@ type logReader struct {
 	open     bool  // a record has begun
 	bad      int64 // start of the current gap
 	inGap    bool
-	badZero  bool // only zeroes since bad
+	badZero  bool  // only zeroes since bad
+	shortTo  int64 // where the chunk at bad would end, 0 when it is none
+	recycled bool  // chunks of an older log since bad
 	afterGap bool
 }
 
@@ -157,6 +160,7 @@ func (l *logReader) readBlock(b []byte) error {
 	for at := 0; at < len(b) && !l.done; {
 		rest := b[at:]
 		if l.inGap && !l.likely(rest) {
+			l.recycled = l.recycled || l.isOlder(rest)
 			at++
 			continue
 		}
@@ -176,6 +180,7 @@ func (l *logReader) readBlock(b []byte) error {
 		case ok && l.numbered && c.numbered && c.log != l.number:
 			// What an older log left in a file that was used again.
 			if l.inGap {
+				l.recycled = true
 				at++
 				continue
 			}
@@ -213,8 +218,34 @@ func (l *logReader) beginGap(at int64, rest []byte) {
 	if l.inGap {
 		return
 	}
-	l.inGap, l.bad, l.badZero = true, at, allZero(rest)
+	l.inGap, l.bad, l.badZero, l.recycled = true, at, allZero(rest), false
+	l.shortTo = l.wouldEnd(at, rest)
 	l.open, l.record = false, l.record[:0]
+}
+
+// isOlder reports whether b starts with a chunk of a log that had the file
+// before.
+func (l *logReader) isOlder(b []byte) bool {
+	if !l.numbered || len(b) < headLog || b[6] < 5 || b[6] > 12 {
+		return false
+	}
+	if n := binary.LittleEndian.Uint32(b[7:]); n == 0 || n >= l.number {
+		return false
+	}
+	_, ok := parseChunk(b)
+	return ok
+}
+
+// wouldEnd is where a chunk at b would end by its length, 0 when its head is
+// not one of this log.
+func (l *logReader) wouldEnd(at int64, b []byte) int64 {
+	if len(b) < headLog {
+		return at + headLog
+	}
+	if !l.likely(b) {
+		return 0
+	}
+	return at + int64([3]int{headLegacy, headLog, headSync}[(b[6]-1)/4]) + int64(binary.LittleEndian.Uint16(b[4:]))
 }
 
 func (l *logReader) endGap(at int64) {
@@ -259,8 +290,10 @@ func (l *logReader) chunk(c chunk, at int64) error {
 
 func (l *logReader) finish() {
 	switch {
-	case l.inGap && !l.badZero: // space that was reserved and never written is no damage
-		l.out.Gaps = append(l.out.Gaps, Gap{Offset: l.bad, Length: l.base - l.bad, Tail: true})
+	case l.inGap && l.badZero: // space that was reserved and never written is no damage
+	case l.inGap && l.recycled && l.shortTo == 0: // neither is what an older log left behind the end
+	case l.inGap:
+		l.out.Gaps = append(l.out.Gaps, Gap{Offset: l.bad, Length: l.base - l.bad, Tail: true, Short: l.shortTo > l.base})
 	case l.open:
 		l.out.Cut, l.out.CutAt = true, l.start
 	}

@@ -2,7 +2,6 @@ package damage
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"spoolctl/storage/key"
@@ -79,24 +78,4 @@ func ledgerOf(k []byte) (int64, bool) {
 		return l, true
 	}
 	return 0, false
-}
-
-// ledgerSet collects ledgers up to a bound.
-type ledgerSet map[int64]struct{}
-
-const maxListedLedgers = 10_000
-
-func (s ledgerSet) add(k []byte) {
-	if l, ok := ledgerOf(k); ok && len(s) < maxListedLedgers {
-		s[l] = struct{}{}
-	}
-}
-
-func (s ledgerSet) sorted() []int64 {
-	out := make([]int64, 0, len(s))
-	for l := range s {
-		out = append(out, l)
-	}
-	slices.Sort(out)
-	return out
 }

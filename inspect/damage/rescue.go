@@ -14,12 +14,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options are for Rescue.
+// Options say where a database is, and how to read it.
 type Options struct {
 	FS     vfs.FS // of the spool; only read
 	Dir    string // the database's folder
 	Show   string // how problems name the folder
 	Memory int64  // bytes that the copy may take in memory; a larger one goes to a temporary folder
+	// Snapshot: the folder is a copy that was made while the log was being
+	// written. The newest log ends at the first place that is not readable:
+	// what stands behind it was written after the copy had begun.
+	Snapshot bool
 }
 
 // Rescued is what could be read of a damaged database: a scratch database, and
@@ -179,7 +183,7 @@ func (r *rescue) readRangeDels() error {
 			r.problem(Problem{File: name, What: "the table's deletions cannot be read, deleted data may reappear: " + plain(err)})
 		}
 	}
-	readLogs(r.FS, r.Dir, r.Show, r.out.Manifest, r.files, func(o op) error {
+	readLogs(r.Options, r.out.Manifest, r.files, func(o op) error {
 		if o.kind == pebble.InternalKeyKindRangeDelete {
 			all = append(all, rangeDel{slices.Clone(o.key), slices.Clone(o.value), o.seq})
 		}
@@ -210,11 +214,7 @@ func (r *rescue) copyTables() error {
 			r.problem(p)
 			continue
 		}
-		read := ledgerSet{}
-		st, err := readTable(f, t, func(o op) error {
-			read.add(o.key)
-			return r.put(o)
-		})
+		st, err := readTable(f, t, r.put)
 		if cerr := f.Close(); err == nil && cerr != nil && st.err == nil {
 			st.err = cerr
 		}
@@ -224,19 +224,17 @@ func (r *rescue) copyTables() error {
 		if st.err != nil {
 			p.What = "a part of the table cannot be read: " + plain(st.err)
 			p.Recovered, p.Lost = &st.read, st.lost
-			if st.first != nil || st.last != nil {
-				first, last := st.first, st.last
-				if first == nil {
-					first = t.Smallest
-				}
-				if last == nil {
-					last = t.Largest
-				}
-				p.Ledgers = nil
-				p.keys(first, last)
+			first, last := st.first, st.last
+			if first == nil {
+				first = t.Smallest
 			}
-			if _, bad, err := CheckTable(r.FS, path); err == nil && len(bad) > 0 {
-				p.Offset, p.Length = &bad[0].Offset, &bad[0].Length
+			if last == nil {
+				last = t.Largest
+			}
+			p.Ledgers = nil
+			p.keys(first, last)
+			if len(st.bad) > 0 {
+				p.Offset, p.Length = &st.bad[0].Offset, &st.bad[0].Length
 			}
 			r.problem(p)
 		}
@@ -245,8 +243,11 @@ func (r *rescue) copyTables() error {
 }
 
 func (r *rescue) copyLogs() error {
-	log := readLogs(r.FS, r.Dir, r.Show, r.out.Manifest, r.files, r.put)
+	log := readLogs(r.Options, r.out.Manifest, r.files, r.put)
 	r.out.Problems = append(r.out.Problems, log.Problems...)
+	if log.Tail != nil {
+		r.problem(*log.Tail)
+	}
 	r.out.Batches = log.Batches
 	return r.ctx.Err()
 }

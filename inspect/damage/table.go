@@ -9,14 +9,34 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+	"github.com/cockroachdb/pebble/v2/sstable/block/blockkind"
+	"github.com/cockroachdb/pebble/v2/sstable/colblk"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // tableFile is an open table.
 type tableFile struct {
 	*sstable.Reader
-	file vfs.File
+	file *checkedFile
 	size int64
+}
+
+// checkedFile is a table's file that refuses to read blocks known to be bad:
+// Pebble would look for the flipped bit in each, at length.
+type checkedFile struct {
+	vfs.File
+	bad map[int64]bool // by offset
+}
+
+var errBadBlock = errors.New("the block does not match its checksum")
+
+// ReadAt implements sstable.ReadableFile.
+func (f *checkedFile) ReadAt(b []byte, off int64) (int, error) {
+	if f.bad[off] {
+		return 0, errBadBlock
+	}
+	return f.File.ReadAt(b, off)
 }
 
 func openTable(fs vfs.FS, path string) (t *tableFile, err error) {
@@ -29,7 +49,8 @@ func openTable(fs vfs.FS, path string) (t *tableFile, err error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	src, err := sstable.NewSimpleReadable(f)
+	file := &checkedFile{File: f}
+	src, err := sstable.NewSimpleReadable(file)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -39,7 +60,7 @@ func openTable(fs vfs.FS, path string) (t *tableFile, err error) {
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	return &tableFile{Reader: r, file: f, size: info.Size()}, nil
+	return &tableFile{Reader: r, file: file, size: info.Size()}, nil
 }
 
 // guard turns a panic of the table reader on damaged bytes into an error.
@@ -68,51 +89,105 @@ func CheckTable(fs vfs.FS, path string) (blocks int64, bad []BadBlock, err error
 	if err != nil {
 		return 0, nil, err
 	}
-	defer t.Close()
+	defer func() { _ = t.Close() }() // it was only read
+	c, err := t.check()
+	return c.blocks, c.bad, err
+}
+
+// tableCheck is what reading all blocks of a table found out.
+type tableCheck struct {
+	blocks int64
+	bad    []BadBlock
+	data   []dataBlock // in order
+}
+
+// dataBlock is a block of keys and values. All its keys are at most last, all
+// keys of the next block are above.
+type dataBlock struct {
+	last           []byte
+	ok             bool
+	offset, length int64
+}
+
+// check reads every block.
+func (t *tableFile) check() (c tableCheck, err error) {
 	l, err := t.Layout()
 	if err != nil {
-		return 0, nil, err
+		return c, err
 	}
-	check := func(kind string, offset, length uint64) error {
-		if length == 0 {
-			return nil
+	good := func(kind string, h block.Handle) bool {
+		if h.Length == 0 {
+			return true
 		}
-		if offset+length+trailerLen > uint64(t.size) {
-			bad = append(bad, BadBlock{int64(offset), int64(length), kind})
-			return nil
+		c.blocks++
+		ok := t.sumMatches(h)
+		if !ok {
+			c.bad = append(c.bad, BadBlock{int64(h.Offset), int64(h.Length), kind})
 		}
-		b := make([]byte, length+trailerLen)
-		if _, err := t.file.ReadAt(b, int64(offset)); err != nil {
-			return err
-		}
-		blocks++
-		if maskedSum(b[:length+1]) != binary.LittleEndian.Uint32(b[length+1:]) {
-			bad = append(bad, BadBlock{int64(offset), int64(length), kind})
-		}
-		return nil
-	}
-	for _, h := range l.Data {
-		if err = check("data", h.Offset, h.Length); err != nil {
-			return blocks, bad, err
-		}
+		return ok
 	}
 	for _, h := range l.Index {
-		err = errors.Join(err, check("index", h.Offset, h.Length))
+		if !good("index", h) {
+			return c, errBadBlock
+		}
+		err := t.eachSeparator(h, func(last []byte, data block.Handle) {
+			c.data = append(c.data, dataBlock{last: bytes.Clone(last), ok: good("data", data),
+				offset: int64(data.Offset), length: int64(data.Length)})
+		})
+		if err != nil {
+			return c, err
+		}
 	}
 	for _, h := range l.Filter {
-		err = errors.Join(err, check("filter", h.Offset, h.Length))
+		good("filter", h.Handle)
 	}
 	for _, h := range l.ValueBlock {
-		err = errors.Join(err, check("value", h.Offset, h.Length))
+		good("value", h)
 	}
-	err = errors.Join(err,
-		check("top index", l.TopIndex.Offset, l.TopIndex.Length),
-		check("range deletions", l.RangeDel.Offset, l.RangeDel.Length),
-		check("range keys", l.RangeKey.Offset, l.RangeKey.Length),
-		check("value index", l.ValueIndex.Offset, l.ValueIndex.Length),
-		check("properties", l.Properties.Offset, l.Properties.Length),
-		check("meta index", l.MetaIndex.Offset, l.MetaIndex.Length))
-	return blocks, bad, err
+	good("top index", l.TopIndex)
+	good("range deletions", l.RangeDel)
+	good("range keys", l.RangeKey)
+	good("value index", l.ValueIndex)
+	good("properties", l.Properties)
+	good("meta index", l.MetaIndex)
+	t.file.bad = make(map[int64]bool, len(c.bad))
+	for _, b := range c.bad {
+		t.file.bad[b.Offset] = true
+	}
+	return c, nil
+}
+
+func (t *tableFile) sumMatches(h block.Handle) bool {
+	if h.Offset > uint64(t.size) || h.Length > uint64(t.size) || h.Offset+h.Length+trailerLen > uint64(t.size) {
+		return false
+	}
+	b := make([]byte, h.Length+trailerLen)
+	if _, err := t.file.File.ReadAt(b, int64(h.Offset)); err != nil {
+		return false
+	}
+	return maskedSum(b[:h.Length+1]) == binary.LittleEndian.Uint32(b[h.Length+1:])
+}
+
+// eachSeparator reads an index block.
+func (t *tableFile) eachSeparator(h block.Handle, each func(last []byte, data block.Handle)) error {
+	b, err := t.BlockReader().Read(context.Background(), block.NoReadEnv, nil, h, blockkind.Metadata,
+		func(*block.Metadata, []byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	var it colblk.IndexIter
+	if err := it.Init(t.Comparer, b.BlockData(), block.NoTransforms); err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		data, err := it.BlockHandleWithProperties()
+		if err != nil {
+			return err
+		}
+		each(it.Separator(), data.Handle)
+	}
+	return it.Close()
 }
 
 // op is one version of one key.
@@ -126,103 +201,95 @@ type op struct {
 type tableStats struct {
 	read        int64
 	lost        *int64 // nil: unknown
-	first, last []byte // bounds of the first stretch that is lost
-	err         error  // the first error met
+	first, last []byte // bounds of what is lost; nil is the table's end
+	bad         []BadBlock
+	err         error // the first error met
 }
 
-// readTable calls each for every point key of a table that can be read, not in
-// order: what stands before the first bad block, what stands behind the last
-// one, and what can be found between. Slices are valid during the call only.
-// The error is each's; damage is in the stats.
+// readTable calls each for every point key that stands in a readable block of
+// a table, in order. Slices are valid during the call only. The error is
+// each's; damage is in the stats.
 func readTable(t *tableFile, bounds Table, each func(op) error) (st tableStats, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			st.err = fmt.Errorf("not a readable table: %v", r)
 		}
 	}()
-	w := &tableWalk{t: t, bounds: bounds, each: each}
-	defer w.close()
-	if err := w.iter(); err != nil {
+	c, err := t.check()
+	if st.bad = c.bad; err != nil {
 		st.err = err
 		return st, nil
 	}
-	if err := w.forward(nil, nil); err != nil {
-		return w.stats(), err
+	for _, b := range c.bad {
+		if b.Kind == "data" || b.Kind == "value" {
+			st.err = errBadBlock
+		}
 	}
-	if w.err == nil {
-		return w.stats(), nil
+	it, err := t.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
+	if err != nil {
+		st.err = err
+		return st, nil
 	}
-	w.lostFrom = w.at
-	if err := w.backward(w.at); err != nil {
-		return w.stats(), err
+	defer func() { _ = it.Close() }() // its errors were met while iterating
+	w := &tableWalk{it: it, bounds: bounds, each: each, st: &st}
+	for i := 0; i < len(c.data); {
+		if !c.data[i].ok {
+			w.lose(c.data, i)
+			i++
+			continue
+		}
+		j := i
+		for j+1 < len(c.data) && c.data[j+1].ok {
+			j++
+		}
+		if err := w.run(c.data, i, j); err != nil {
+			return st, err
+		}
+		i = j + 1
 	}
-	err = w.between(w.lostFrom, w.firstBehind, 0)
-	return w.stats(), err
+	if p, err := t.ReadPropertiesBlock(context.Background(), nil); err == nil && st.err != nil && !bounds.Virtual {
+		st.lost = new(max(0, int64(p.NumEntries-p.NumRangeDeletions)-st.read))
+	}
+	return st, nil
 }
 
 type tableWalk struct {
-	t           *tableFile
-	bounds      Table
-	each        func(op) error
-	it          sstable.Iterator
-	read        int64
-	at          []byte // last key read forward
-	err         error
-	lostFrom    []byte
-	firstBehind []byte // first key read behind the last bad block
+	it     sstable.Iterator
+	bounds Table
+	each   func(op) error
+	st     *tableStats
+	losing bool // something was lost before
 }
 
-// probeDepth bounds the search for readable blocks between two bad ones.
-const probeDepth = 24
-
-func (w *tableWalk) iter() (err error) {
-	w.close()
-	w.it, err = w.t.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
-	return err
-}
-
-func (w *tableWalk) close() {
-	if w.it != nil {
-		w.it.Close() // an error here was already met while iterating
-		w.it = nil
+// lose notes that block i is bad.
+func (w *tableWalk) lose(blocks []dataBlock, i int) {
+	if !w.losing && i > 0 {
+		w.st.first = blocks[i-1].last
+	}
+	w.losing = true
+	if w.st.last = blocks[i].last; i == len(blocks)-1 {
+		w.st.last = nil
 	}
 }
 
-func (w *tableWalk) wanted(k []byte) bool {
-	b := w.bounds
-	return !b.Virtual || (b.Smallest == nil || bytes.Compare(k, b.Smallest) >= 0) && (b.Largest == nil || bytes.Compare(k, b.Largest) <= 0)
-}
-
-func (w *tableWalk) give(k []byte, seq uint64, kind pebble.InternalKeyKind, v []byte) error {
-	if !w.wanted(k) {
-		return nil
-	}
-	w.read++
-	return w.each(op{key: k, value: v, seq: seq, kind: kind})
-}
-
-// forward reads from a key (nil: the first) up to before another (nil: the
-// end), until damage is met, which it leaves in w.err.
-func (w *tableWalk) forward(from, before []byte) error {
+// run reads blocks i to j, which are all good.
+func (w *tableWalk) run(blocks []dataBlock, i, j int) error {
 	kv := w.it.First()
-	if from != nil {
-		kv = w.it.SeekGE(from, 0)
+	if i > 0 {
+		kv = w.it.SeekGE(append(bytes.Clone(blocks[i-1].last), 0), 0)
 	}
-	for ; kv != nil; kv = w.it.Next() {
-		k := kv.K.UserKey
-		if from != nil && bytes.Equal(k, from) {
-			continue
-		}
-		if before != nil && bytes.Compare(k, before) >= 0 {
-			return nil
-		}
+	for ; kv != nil && bytes.Compare(kv.K.UserKey, blocks[j].last) <= 0; kv = w.it.Next() {
 		v, _, err := kv.Value(nil)
 		if err != nil {
 			w.fail(err)
-			return nil
+			continue
 		}
-		w.at = append(w.at[:0], k...)
-		if err := w.give(k, uint64(kv.K.SeqNum()), kv.K.Kind(), v); err != nil {
+		k := kv.K.UserKey
+		if b := w.bounds; b.Virtual && (bytes.Compare(k, b.Smallest) < 0 || bytes.Compare(k, b.Largest) > 0) {
+			continue
+		}
+		w.st.read++
+		if err := w.each(op{key: k, value: v, seq: uint64(kv.K.SeqNum()), kind: kv.K.Kind()}); err != nil {
 			return err
 		}
 	}
@@ -231,128 +298,9 @@ func (w *tableWalk) forward(from, before []byte) error {
 }
 
 func (w *tableWalk) fail(err error) {
-	if w.err == nil {
-		w.err = err
+	if w.st.err == nil {
+		w.st.err = err
 	}
-}
-
-// backward reads from the end down to damage, not further than after.
-func (w *tableWalk) backward(after []byte) error {
-	if err := w.iter(); err != nil {
-		return nil // the forward walk has its error
-	}
-	for kv := w.it.Last(); kv != nil; kv = w.it.Prev() {
-		k := kv.K.UserKey
-		if after != nil && bytes.Compare(k, after) <= 0 {
-			return nil
-		}
-		v, _, err := kv.Value(nil)
-		if err != nil {
-			return nil
-		}
-		w.firstBehind = append(w.firstBehind[:0], k...)
-		if err := w.give(k, uint64(kv.K.SeqNum()), kv.K.Kind(), v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// between looks for readable blocks between two keys, halving the key space.
-func (w *tableWalk) between(lo, hi []byte, depth int) error {
-	if depth > probeDepth {
-		return nil
-	}
-	mid := middle(lo, hi)
-	if mid == nil {
-		return nil
-	}
-	if err := w.iter(); err != nil {
-		return nil
-	}
-	kv := w.it.SeekGE(mid, 0)
-	if kv == nil && w.it.Error() != nil {
-		if err := w.between(lo, mid, depth+1); err != nil {
-			return err
-		}
-		return w.between(mid, hi, depth+1)
-	}
-	if kv == nil || (hi != nil && bytes.Compare(kv.K.UserKey, hi) >= 0) {
-		return w.between(lo, mid, depth+1)
-	}
-	// A readable block: all of it and its readable neighbours.
-	found := bytes.Clone(kv.K.UserKey)
-	first := found
-	for kv := w.it.SeekLT(found, 0); kv != nil; kv = w.it.Prev() {
-		if lo != nil && bytes.Compare(kv.K.UserKey, lo) <= 0 {
-			break
-		}
-		v, _, err := kv.Value(nil)
-		if err != nil {
-			break
-		}
-		first = append(first[:0:0], kv.K.UserKey...)
-		if err := w.give(kv.K.UserKey, uint64(kv.K.SeqNum()), kv.K.Kind(), v); err != nil {
-			return err
-		}
-	}
-	if err := w.iter(); err != nil {
-		return nil
-	}
-	last := found
-	for kv := w.it.SeekGE(found, 0); kv != nil; kv = w.it.Next() {
-		if hi != nil && bytes.Compare(kv.K.UserKey, hi) >= 0 {
-			break
-		}
-		v, _, err := kv.Value(nil)
-		if err != nil {
-			break
-		}
-		last = append(last[:0:0], kv.K.UserKey...)
-		if err := w.give(kv.K.UserKey, uint64(kv.K.SeqNum()), kv.K.Kind(), v); err != nil {
-			return err
-		}
-	}
-	if err := w.between(lo, first, depth+1); err != nil {
-		return err
-	}
-	return w.between(last, hi, depth+1)
-}
-
-// middle is a key between lo and hi (nil: no bound), nil when there is none.
-func middle(lo, hi []byte) []byte {
-	const width = 26 // longer than every key of the families that grow large
-	a, b := make([]byte, width), bytes.Repeat([]byte{0xff}, width)
-	copy(a, lo)
-	if hi != nil {
-		clear(b)
-		copy(b, hi)
-	}
-	mid := make([]byte, width)
-	carry := 0
-	for i := width - 1; i >= 0; i-- { // a + b
-		s := int(a[i]) + int(b[i]) + carry
-		mid[i], carry = byte(s), s>>8
-	}
-	for i := range mid { // halve
-		s := carry<<8 | int(mid[i])
-		mid[i], carry = byte(s>>1), s&1
-	}
-	if bytes.Compare(mid, a) <= 0 || bytes.Compare(mid, b) >= 0 {
-		return nil
-	}
-	return mid
-}
-
-func (w *tableWalk) stats() tableStats {
-	st := tableStats{read: w.read, err: w.err, first: w.lostFrom, last: w.firstBehind}
-	if w.err == nil {
-		return st
-	}
-	if p, err := w.t.ReadPropertiesBlock(context.Background(), nil); err == nil && !w.bounds.Virtual {
-		st.lost = new(max(0, int64(p.NumEntries-p.NumRangeDeletions)-w.read))
-	}
-	return st
 }
 
 // rangeDel deletes the keys in [start, end) that are older than seq.
@@ -375,4 +323,36 @@ func readRangeDels(t *tableFile, each func(rangeDel)) (err error) {
 		}
 	}
 	return err
+}
+
+// BadKeys is a stretch of keys whose block cannot be read: above After (nil:
+// from the table's start) and up to Last.
+type BadKeys struct {
+	After, Last    []byte
+	Offset, Length int64
+}
+
+// FindBadKeys returns the stretches of keys that a table has lost, in order.
+func FindBadKeys(fs vfs.FS, path string) (out []BadKeys, err error) {
+	defer guard(&err)
+	t, err := openTable(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = t.Close() }() // it was only read
+	c, err := t.check()
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range c.data {
+		if b.ok {
+			continue
+		}
+		k := BadKeys{Last: b.last, Offset: b.offset, Length: b.length}
+		if i > 0 {
+			k.After = c.data[i-1].last
+		}
+		out = append(out, k)
+	}
+	return out, nil
 }
