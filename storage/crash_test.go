@@ -65,6 +65,7 @@ type crash struct {
 	mem      *vfs.MemFS
 	at       int64        // the change of a file before which the power is cut
 	changes  atomic.Int64 // changes so far
+	once     sync.Once    // the power is cut once
 	left     *vfs.MemFS   // what the power loss left
 	mu       sync.Mutex   // guards the oracle's maps and what follows
 	promises []promise    // of each topic, at that moment
@@ -90,7 +91,7 @@ func (c *crash) cut() {
 // MaybeError implements errorfs.Injector: it injects nothing but the power loss.
 func (c *crash) MaybeError(op errorfs.Op) error {
 	if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && c.changes.Add(1) == c.at {
-		c.cut()
+		c.once.Do(c.cut)
 	}
 	return nil
 }
@@ -136,10 +137,7 @@ func (c *crash) run() {
 	for range 5 + c.rng.IntN(40) {
 		c.step(s)
 	}
-	if c.changes.Load() < c.at {
-		c.at = -1
-		c.cut()
-	}
+	c.once.Do(c.cut) // at the end, when there were fewer changes
 	if err := s.Close(ctx); err != nil {
 		c.Fatalf("seed %d: close: %v", c.seed, err)
 	}
