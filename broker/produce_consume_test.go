@@ -75,6 +75,7 @@ func TestClientsComeBackAfterRestart(t *testing.T) {
 	// client when it publishes meanwhile.
 	send(t, newProducer(t, d.client(), topic), "b", 10)
 	expect(t, x, "b", 0, 10)
+	c.Close() // before the second daemon ends
 }
 
 func TestBatches(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"spoolctl/broker/fault"
@@ -16,6 +17,16 @@ type call struct{ r *http.Request }
 
 // part returns a named part of the path, decoded.
 func (c *call) part(name string) string { return c.r.PathValue(name) }
+
+// subscription returns the subscription's name from the path. Pulsar decodes it twice and Pulsar's Go client encodes it
+// twice, where others do it once; so a name that can be decoded a second time is.
+func (c *call) subscription() string {
+	once := c.part("subscription")
+	if twice, err := url.PathUnescape(once); err == nil {
+		return twice
+	}
+	return once
+}
 
 // flag reads a boolean query parameter; anything but true and 1 is false.
 func (c *call) flag(name string) bool {

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"spoolctl/broker/topic"
 	"spoolctl/wire"
@@ -62,24 +63,32 @@ func (s *Server) getPartitions(ctx context.Context, c *call, name wire.TopicName
 	return partitionedMetadata{n, p.Properties}, err
 }
 
-func (s *Server) createPartitioned(ctx context.Context, c *call, name wire.TopicName) (any, error) {
-	n, properties, err := countBody(c)
-	if err != nil {
-		return nil, err
+// partitionCount reads a body that says how many partitions, and refuses impossible numbers with Pulsar's 406.
+func (s *Server) partitionCount(c *call) (n int, properties map[string]string, err error) {
+	if n, properties, err = countBody(c); err != nil {
+		return 0, nil, err
 	}
 	if n <= 0 {
-		return nil, &statusError{http.StatusNotAcceptable, "Number of partitions should be more than 0"}
+		return 0, nil, &statusError{http.StatusNotAcceptable, "Number of partitions should be more than 0"}
+	}
+	if most := s.reg.Options().MaxPartitions; most > 0 && n > most {
+		return 0, nil, &statusError{http.StatusNotAcceptable, "Number of partitions should be less than or equal to " + strconv.Itoa(most)}
+	}
+	return n, properties, nil
+}
+
+func (s *Server) createPartitioned(ctx context.Context, c *call, name wire.TopicName) (any, error) {
+	n, properties, err := s.partitionCount(c)
+	if err != nil {
+		return nil, err
 	}
 	return nil, s.reg.CreatePartitioned(ctx, name, n, properties)
 }
 
 func (s *Server) updatePartitions(ctx context.Context, c *call, name wire.TopicName) (any, error) {
-	n, _, err := countBody(c)
+	n, _, err := s.partitionCount(c)
 	if err != nil {
 		return nil, err
-	}
-	if n <= 0 {
-		return nil, &statusError{http.StatusNotAcceptable, "Number of partitions should be more than 0"}
 	}
 	return nil, s.reg.UpdatePartitions(ctx, name, n)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,11 +54,44 @@ func New(o Options) http.Handler {
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, fault.New(fault.Unknown, "%s %s is not part of this broker's API", r.Method, r.URL.Path), http.StatusNotFound)
-	})
-	return collapse(mux)
+	return collapse(refuseUnknown(mux))
 }
+
+// refuseUnknown answers what no route serves as JSON: 404, or 405 where the path is served by another method.
+func refuseUnknown(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		// The multiplexer's own answer knows which of the two it is, and the methods that are served.
+		refusal := &headerOnly{header: http.Header{}, status: http.StatusNotFound}
+		own.ServeHTTP(refusal, r)
+		if refusal.status == http.StatusMethodNotAllowed {
+			allowed := refusal.header.Get("Allow")
+			w.Header().Set("Allow", allowed)
+			writeError(w, &statusError{http.StatusMethodNotAllowed, r.Method + " is not served here; use " + allowed})
+			return
+		}
+		writeError(w, &statusError{http.StatusNotFound, r.Method + " " + r.URL.Path + " is not part of this broker's API"})
+	})
+}
+
+// headerOnly takes an answer without its body.
+type headerOnly struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (h *headerOnly) Header() http.Header { return h.header }
+
+// Write implements http.ResponseWriter.
+func (h *headerOnly) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (h *headerOnly) WriteHeader(status int) { h.status = status }
 
 // route is one call of the API; pattern is http.ServeMux's.
 type route struct {
@@ -88,12 +122,12 @@ func (s *Server) handle(r route) http.HandlerFunc {
 		if req.Method != http.MethodGet {
 			s.o.Logger.Info("admin", "method", req.Method, "path", req.URL.Path, "peer", req.RemoteAddr, "error", err)
 		}
+		if err != nil {
+			writeError(w, err)
+			return
+		}
 		switch v := result.(type) {
 		case nil:
-			if err != nil {
-				writeError(w, err, statusOf(err))
-				return
-			}
 			w.WriteHeader(http.StatusNoContent)
 		case *reply:
 			v.write(w)
@@ -133,8 +167,13 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(b) // the peer may be gone
 }
 
-func writeError(w http.ResponseWriter, err error, status int) {
-	writeJSON(w, status, map[string]string{"reason": err.Error()})
+func writeError(w http.ResponseWriter, err error) {
+	reason := err.Error()
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		reason = "the body is larger than " + strconv.FormatInt(large.Limit, 10) + " bytes"
+	}
+	writeJSON(w, statusOf(err), map[string]string{"reason": reason})
 }
 
 // statusError is a refusal with a status of its own.

@@ -98,11 +98,11 @@ func (s *Server) createSubscription(ctx context.Context, c *call, name wire.Topi
 		at.Entry-- // the message itself is to be delivered
 	}
 	return nil, s.each(ctx, name, func(n wire.TopicName) error {
-		t, err := s.reg.GetOrCreate(ctx, n, false)
+		t, err := s.reg.GetOrCreate(ctx, n, true) // as Pulsar: where topics may be created by use
 		if err != nil {
 			return err
 		}
-		err = t.CreateSubscription(ctx, topic.NewSubscription{Name: c.part("subscription"), Durable: true, At: at, Replicated: c.flag("replicated")})
+		err = t.CreateSubscription(ctx, topic.NewSubscription{Name: c.subscription(), Durable: true, At: at, Replicated: c.flag("replicated")})
 		if fault.Is(err, fault.Exists) {
 			return &statusError{http.StatusConflict, "Subscription already exists for topic"}
 		}
@@ -117,7 +117,10 @@ func (s *Server) withSubscription(ctx context.Context, c *call, name wire.TopicN
 		if err != nil {
 			return err
 		}
-		sub, err := t.Subscription(c.part("subscription"))
+		sub, err := t.Subscription(c.part("subscription")) // the name as it is, if there is one like that
+		if err != nil {
+			sub, err = t.Subscription(c.subscription())
+		}
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"spoolctl/broker/fault"
 	"spoolctl/broker/topic"
@@ -276,8 +277,9 @@ func propertiesOf(m map[string]string) map[string]string {
 	return m
 }
 
-// countBody reads a body that is a bare number, or {"partitions":n,"properties":{…}}.
+// countBody reads a body that is a number, bare or as a text, or {"partitions":n,"properties":{…}}.
 func countBody(c *call) (n int, properties map[string]string, err error) {
+	wrong := &statusError{http.StatusBadRequest, "the body must be the number of partitions"}
 	var raw json.RawMessage
 	if err := c.body(&raw); err != nil {
 		return 0, nil, err
@@ -285,12 +287,19 @@ func countBody(c *call) (n int, properties map[string]string, err error) {
 	if json.Unmarshal(raw, &n) == nil {
 		return n, nil, nil
 	}
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		if n, err = strconv.Atoi(word); err != nil {
+			return 0, nil, wrong
+		}
+		return n, nil, nil
+	}
 	var full struct {
 		Partitions int               `json:"partitions"`
 		Properties map[string]string `json:"properties"`
 	}
 	if err := json.Unmarshal(raw, &full); err != nil {
-		return 0, nil, &statusError{http.StatusBadRequest, "the body must be the number of partitions"}
+		return 0, nil, wrong
 	}
 	return full.Partitions, full.Properties, nil
 }

@@ -94,6 +94,8 @@ type Consumer struct {
 // held is one entry in a client's hands.
 type held struct {
 	messages int32 // still unacknowledged
+	of       int32 // all messages of the entry
+	bytes    int32
 	hash     uint16
 }
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"spoolctl/broker/fault"
+	"spoolctl/storage"
 	"spoolctl/wire"
 	"spoolctl/wire/pb"
 )
@@ -89,6 +90,9 @@ func (d *Direct) Flow(c *Consumer, messages int) {
 		c.Outlet.ActiveChange(c.ID, c == d.active)
 	}
 }
+
+// Sizes does nothing: nothing is kept.
+func (d *Direct) Sizes(*Consumer, []storage.Ack) {}
 
 // Acked counts; nothing is kept that could be acknowledged.
 func (d *Direct) Acked(c *Consumer, acks []Acked) {

@@ -74,6 +74,9 @@ type Dispatcher interface {
 	Remove(c *Consumer)
 	// Flow gives a consumer permits.
 	Flow(c *Consumer, messages int)
+	// Sizes fills in the sizes of entries that were sent to a consumer and are known
+	// still, so that the store need not look them up.
+	Sizes(c *Consumer, acks []storage.Ack)
 	// Acked tells what the cursor recorded for a consumer (nil: for nobody in
 	// particular, as with skipping). The cursor has it already.
 	Acked(c *Consumer, acks []Acked)

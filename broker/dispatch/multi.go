@@ -59,7 +59,7 @@ func (d *multi) send(c *Consumer, e *storage.PendingEntry, hash uint16) {
 	if c.held == nil {
 		c.held = make(map[wire.Position]held)
 	}
-	c.held[e.Position] = held{messages: n, hash: hash}
+	c.held[e.Position] = held{messages: n, of: e.Header.Messages, bytes: int32(len(e.Data)), hash: hash}
 	c.unacked += int64(n)
 	d.unacked += int64(n)
 	if d.UnackedPerConsumer > 0 && c.unacked >= int64(d.UnackedPerConsumer) {
@@ -86,7 +86,9 @@ func (d *multi) take(c *Consumer, p wire.Position, left int32) (held, bool) {
 		delete(c.held, p)
 		done = h.messages
 	} else {
-		c.held[p] = held{messages: left, hash: h.hash}
+		rest := h
+		rest.messages = left
+		c.held[p] = rest
 	}
 	c.unacked -= int64(done)
 	d.unacked -= int64(done)
@@ -97,6 +99,17 @@ func (d *multi) take(c *Consumer, p wire.Position, left int32) (held, bool) {
 		d.blocked = false
 	}
 	return h, true
+}
+
+// Sizes implements Dispatcher.
+func (d *multi) Sizes(c *Consumer, acks []storage.Ack) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range acks {
+		if h, ok := c.held[acks[i].Position]; ok {
+			acks[i].Messages, acks[i].Bytes = h.of, int64(h.bytes)
+		}
+	}
 }
 
 // holder finds who holds an entry: the hinted consumer first; the caller holds mu.

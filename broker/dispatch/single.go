@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"spoolctl/broker/fault"
+	"spoolctl/storage"
 	"spoolctl/wire"
 	"spoolctl/wire/pb"
 )
@@ -17,6 +18,7 @@ type single struct {
 	active  *Consumer
 	holdTil time.Time // nothing is sent before; set when a live active consumer was pre-empted
 	endTold bool
+	sent    sent // to the active consumer since the last rewind
 }
 
 func newSingle(o Options) *single {
@@ -103,6 +105,7 @@ func (d *single) rewind() {
 	d.gen++
 	d.read = after(d.Source.MarkDelete())
 	d.endTold = false
+	d.sent.clear()
 }
 
 func (d *single) Flow(c *Consumer, messages int) {
@@ -114,6 +117,17 @@ func (d *single) Flow(c *Consumer, messages int) {
 	}
 	d.mu.Unlock()
 	d.pump.kick()
+}
+
+// Sizes implements Dispatcher.
+func (d *single) Sizes(_ *Consumer, acks []storage.Ack) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range acks {
+		if x, ok := d.sent.find(acks[i].Position); ok {
+			acks[i].Messages, acks[i].Bytes = x.messages, int64(x.bytes)
+		}
+	}
 }
 
 func (d *single) Acked(c *Consumer, acks []Acked) {
@@ -204,6 +218,7 @@ func (d *single) step() bool {
 		}
 		n := unackedIn(&got[i])
 		d.learn(n)
+		d.sent.add(got[i].Position, got[i].Header.Messages, len(got[i].Data))
 		c.collect(Delivery{Message: wire.Message{Position: got[i].Position, AckSet: got[i].Remaining}, Data: got[i].Data}, int64(n))
 	}
 	d.read = next

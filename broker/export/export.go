@@ -1,8 +1,8 @@
 package export
 
 import (
-	"bytes"
 	"compress/gzip"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 )
 
@@ -44,41 +45,52 @@ func New(o Options) http.Handler {
 	process := prometheus.NewRegistry()
 	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, err := o.page(process)
+		gathered, err := process.Gather()
 		if err != nil {
 			o.Logger.Error("metrics", "error", err)
 			http.Error(w, "the process's own metrics cannot be read: "+err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			_, _ = w.Write(page) // the peer may be gone
+		if !acceptsGzip(r) {
+			o.page(w, gathered)
 			return
 		}
 		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		_, _ = z.Write(page)
-		_ = z.Close()
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err != nil {
+			return // cannot be: the level is valid
+		}
+		o.page(z, gathered)
+		_ = z.Close() // the peer may be gone
 	})
 }
 
-// page renders everything: entity families first, then the process's own.
-func (o *Options) page(process prometheus.Gatherer) ([]byte, error) {
-	w := &writer{}
+// acceptsGzip reads Accept-Encoding as far as scrapers use it: a list, where ";q=0" refuses.
+func acceptsGzip(r *http.Request) bool {
+	for _, part := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, parameter, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == "gzip" {
+			q := strings.TrimSpace(parameter)
+			return q != "q=0" && !strings.HasPrefix(q, "q=0.0")
+		}
+	}
+	return false
+}
+
+// page writes everything: broker and entity families first, then the process's own. It streams; an error of out means
+// that the peer is gone.
+func (o *Options) page(out io.Writer, process []*dto.MetricFamily) {
+	w := &writer{out: out}
 	rows := collect(o.Registry, o.Cluster, o.Now())
 	o.brokerFamilies(w, rows)
 	o.entityFamilies(w, rows)
-	gathered, err := process.Gather()
-	if err != nil {
-		return nil, err
-	}
-	buf := bytes.NewBuffer(w.b)
-	for _, f := range gathered {
-		if _, err := expfmt.MetricFamilyToText(buf, f); err != nil {
-			return nil, err
+	w.flush()
+	for _, f := range process {
+		if w.err == nil {
+			_, w.err = expfmt.MetricFamilyToText(out, f)
 		}
 	}
-	return buf.Bytes(), nil
 }
 
 func (o *Options) entityFamilies(w *writer, rows []topicRow) {

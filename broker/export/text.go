@@ -1,13 +1,28 @@
 package export
 
 import (
+	"io"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// writer builds a page of the Prometheus text format, version 0.0.4.
-type writer struct{ b []byte }
+// chunk is about how much text is gathered before it is written, in bytes.
+const chunk = 64 << 10
+
+// writer writes a page of the Prometheus text format, version 0.0.4. The first error of out stops it.
+type writer struct {
+	out io.Writer
+	b   []byte
+	err error
+}
+
+func (w *writer) flush() {
+	if w.err == nil {
+		_, w.err = w.out.Write(w.b)
+	}
+	w.b = w.b[:0]
+}
 
 // family starts a family: all of its samples must follow.
 func (w *writer) family(f *family) {
@@ -38,6 +53,9 @@ func (w *writer) sample(name, labels string, v float64) {
 		w.b = strconv.AppendFloat(w.b, v, 'g', -1, 64)
 	}
 	w.b = append(w.b, '\n')
+	if len(w.b) >= chunk {
+		w.flush()
+	}
 }
 
 // label renders one label pair after the given ones.

@@ -60,6 +60,7 @@ func (a *Acknowledger) individual(c *Consumer, ack *wire.Ack, done func(error)) 
 			a.store = append(a.store, x)
 		}
 	}
+	c.Dispatcher().Sizes(c.Consumer, a.store)
 	if err := s.cursor.Ack(a.store, done); err != nil {
 		return storeFault(err, "storing an acknowledgement")
 	}

@@ -294,11 +294,17 @@ func (r *Registry) DeletePartitioned(ctx context.Context, base wire.TopicName, f
 		return fault.New(fault.TopicNotFound, "Partitioned Topic not found: %s has zero partitions", base)
 	}
 	if !force {
+		// All of them before anything is deleted; loaded, to see their subscriptions.
 		for i := range n {
-			if t := r.Peek(base.WithPartition(i)); t != nil {
-				if err := t.unused(); err != nil {
-					return err
-				}
+			t, err := r.Get(ctx, base.WithPartition(i))
+			if fault.Is(err, fault.TopicNotFound) {
+				continue
+			}
+			if err == nil {
+				err = t.unused()
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}

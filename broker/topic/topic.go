@@ -122,10 +122,7 @@ func (t *Topic) publishList() {
 func (t *Topic) unused() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.producers)+len(t.waiting) > 0 {
-		return fault.New(fault.Precondition, "Topic has active producers/subscriptions")
-	}
-	if len(t.subs) > 0 {
+	if len(t.producers)+len(t.waiting)+len(t.subs) > 0 {
 		return fault.New(fault.Precondition, "Topic has active producers/subscriptions")
 	}
 	return nil
