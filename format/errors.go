@@ -86,10 +86,10 @@ func walkErrors(err error, stop func(*Error) bool) bool {
 	if err == nil {
 		return false
 	}
-	if e, ok := err.(*Error); ok && stop(e) {
+	if e, ok := err.(*Error); ok && stop(e) { //nolint:errorlint // every level of the chain is looked at by itself
 		return true
 	}
-	switch u := err.(type) {
+	switch u := err.(type) { //nolint:errorlint // as above
 	case interface{ Unwrap() error }:
 		return walkErrors(u.Unwrap(), stop)
 	case interface{ Unwrap() []error }:

@@ -3,6 +3,7 @@ package format
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/template"
@@ -31,7 +32,8 @@ func (p *Printer) writeJQ(tree any) error {
 			return nil
 		}
 		if err, ok := v.(error); ok {
-			if halt, ok := err.(*gojq.HaltError); ok && halt.Value() == nil {
+			var halt *gojq.HaltError
+			if errors.As(err, &halt) && halt.Value() == nil {
 				return nil
 			}
 			return &Error{Msg: "jq", Err: err}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -129,12 +130,12 @@ func (s *Store) loadByName(full string) (*TopicState, error) {
 		return nil, fmt.Errorf("%w: %s", ErrTopicNotFound, full)
 	}
 	snap := s.db.NewSnapshot() // an epoch may end meanwhile
-	defer snap.Close()
 	m, err := readMeta(snap)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, snap.Close())
 	}
-	return loadTopic(snap, id, m.RecordedEpoch)
+	st, err := loadTopic(snap, id, m.RecordedEpoch)
+	return st, firstError(err, snap.Close())
 }
 
 func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic {

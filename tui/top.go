@@ -3,43 +3,38 @@ package tui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
-	"spoolctl/format"
 	"spoolctl/tui/common"
 	"spoolctl/tui/frame"
 	"spoolctl/tui/page"
 
-	"github.com/charmbracelet/bubbles/key"
+	"github.com/charmbracelet/bubbles/cursor"
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // Options are for running the dashboard on a terminal.
 type Options struct {
 	Monitor  *frame.Monitor
-	Sources  int           // how many brokers the monitor watches
 	Interval time.Duration // between scrapes
 	In       io.Reader
 	Out      io.Writer
 }
 
-// Run shows the dashboard until the user quits or ctx ends. The terminal is restored in any case.
+// Run shows the dashboard until the user quits or ctx ends. The terminal is restored in any case, also after a panic,
+// which is an error then. Signals are the caller's, by way of ctx.
 func Run(ctx context.Context, o Options) error {
-	m := newModel(ctx, o)
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen()).Run()
+	_, err := tea.NewProgram(New(ctx, o), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
 }
 
-// model is the whole dashboard: the shared line on top, tabs, the page, the line at the bottom.
+// model is the whole dashboard: the title, tabs, the page, a line for notes and one for keys.
 type model struct {
 	ctx    context.Context
 	o      Options
@@ -47,7 +42,8 @@ type model struct {
 	views  []page.Page
 	view   int
 	inside []page.Page // pages entered from the view, the innermost last
-	last   frame.Frame
+	newest frame.Frame
+	shown  frame.Frame
 
 	paused    bool
 	help      bool
@@ -56,33 +52,54 @@ type model struct {
 	note      string
 }
 
-func newModel(ctx context.Context, o Options) *model {
+// New makes the dashboard without a terminal. Its scrapes end with ctx.
+func New(ctx context.Context, o Options) tea.Model {
 	in := textinput.New()
 	in.Prompt = "/"
-	return &model{
+	in.Cursor.SetMode(cursor.CursorStatic)
+	r := lipgloss.NewRenderer(o.Out)
+	r.SetHasDarkBackground(lipgloss.HasDarkBackground()) // known by now; asking while the screen is drawn would eat keys
+	m := &model{
 		ctx: ctx, o: o, filter: in,
-		c:     common.Context{Width: 80, Height: 24, Keys: common.NewKeys(), Styles: common.NewStyles(lipgloss.NewRenderer(o.Out))},
-		views: []page.Page{page.NewOverview(), page.NewTopics()},
+		c:     common.Context{Width: 80, Height: 24, Keys: common.NewKeys(), Styles: common.NewStyles(r)},
+		views: []page.Page{page.NewOverview(), page.NewTopics(o.Monitor.Sources() > 1)},
 	}
+	m.take(o.Monitor.Frame()) // the brokers' names, before they answer
+	return m
 }
 
-// scraped is the result of one scrape; due says that it is time for the next one of a source.
+// scraped is a frame made after a scrape of a source, sampled one made because an interval passed, due says that it is
+// time for the next scrape of a source. Frames are made by commands too: with many topics that takes a while.
 type (
-	scraped frame.Result
+	scraped struct {
+		source int
+		frame.Frame
+	}
+	sampled struct{ frame.Frame }
 	due     int
 )
 
 // Init implements tea.Model: it starts a scrape of every source.
 func (m *model) Init() tea.Cmd {
-	cmds := make([]tea.Cmd, m.o.Sources)
-	for i := range cmds {
-		cmds[i] = m.scrape(i)
+	cmds := []tea.Cmd{m.tick()}
+	for i := range m.o.Monitor.Sources() {
+		cmds = append(cmds, m.scrape(i))
 	}
 	return tea.Batch(cmds...)
 }
 
 func (m *model) scrape(source int) tea.Cmd {
-	return func() tea.Msg { return scraped(m.o.Monitor.Scrape(m.ctx, source)) }
+	return func() tea.Msg {
+		m.o.Monitor.Scrape(m.ctx, source)
+		return scraped{source, m.o.Monitor.Frame()}
+	}
+}
+
+func (m *model) tick() tea.Cmd {
+	return tea.Tick(m.o.Interval, func(time.Time) tea.Msg {
+		m.o.Monitor.Sample()
+		return sampled{m.o.Monitor.Frame()}
+	})
 }
 
 // Update implements tea.Model. It never blocks.
@@ -91,24 +108,50 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.c.Width, m.c.Height = msg.Width, msg.Height
 	case scraped:
-		m.o.Monitor.Record(frame.Result(msg))
-		if !m.paused {
-			m.show()
-		}
-		return m, tea.Tick(m.o.Interval, func(time.Time) tea.Msg { return due(msg.Source) })
+		m.take(msg.Frame)
+		return m, tea.Tick(m.o.Interval, func(time.Time) tea.Msg { return due(msg.source) })
 	case due:
 		return m, m.scrape(int(msg))
+	case sampled:
+		m.take(msg.Frame)
+		return m, m.tick()
 	case tea.KeyMsg:
-		return m, m.key(msg)
+		return m, m.keys(msg)
 	}
 	return m, nil
 }
 
-// show hands a fresh frame to every page.
+// keys takes what was typed. Keys that come in one read come as one message; what is not pasted is taken one by one.
+func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
+	if msg.Type != tea.KeyRunes || msg.Paste || len(msg.Runes) < 2 {
+		return m.key(msg)
+	}
+	var cmds []tea.Cmd
+	for _, r := range msg.Runes {
+		cmds = append(cmds, m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+	}
+	return tea.Batch(cmds...)
+}
+
+// take keeps a frame, unless a newer one is there already, and shows it, unless the screen is frozen.
+func (m *model) take(f frame.Frame) {
+	if f.Number < m.newest.Number {
+		return
+	}
+	m.newest = f
+	if !m.paused {
+		m.show()
+	}
+}
+
+// show hands the newest frame to every page.
 func (m *model) show() {
-	m.last = m.o.Monitor.Frame()
-	for _, p := range append(append([]page.Page{}, m.views...), m.inside...) {
-		p.SetFrame(m.last)
+	m.shown = m.newest
+	for _, p := range m.views {
+		p.SetFrame(m.shown)
+	}
+	for _, p := range m.inside {
+		p.SetFrame(m.shown)
 	}
 }
 
@@ -120,6 +163,9 @@ func (m *model) page() page.Page {
 }
 
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+	if msg.Type == tea.KeyCtrlC {
+		return tea.Quit
+	}
 	if m.filtering {
 		return m.filterKey(msg)
 	}
@@ -129,26 +175,26 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	switch k := m.c.Keys; {
-	case key.Matches(msg, k.Quit):
+	case common.Matches(msg, k.Quit):
 		return tea.Quit
-	case key.Matches(msg, k.Help):
+	case common.Matches(msg, k.Help):
 		m.help = true
-	case key.Matches(msg, k.Back):
-		if n := len(m.inside); n > 0 {
-			m.inside = m.inside[:n-1]
-		}
-	case key.Matches(msg, k.NextView):
+	case common.Matches(msg, k.Back):
+		m.back()
+	case common.Matches(msg, k.NextView):
 		m.goTo((m.view + 1) % len(m.views))
-	case key.Matches(msg, k.Overview):
+	case common.Matches(msg, k.Overview):
 		m.goTo(0)
-	case key.Matches(msg, k.Topics):
+	case common.Matches(msg, k.Topics):
 		m.goTo(1)
-	case key.Matches(msg, k.Pause):
+	case common.Matches(msg, k.Pause):
 		if m.paused = !m.paused; !m.paused {
 			m.show()
 		}
-	case key.Matches(msg, k.Filter):
+	case common.Matches(msg, k.Filter):
 		m.filtering = true
+		m.filter.SetValue(m.page().Filter())
+		m.filter.CursorEnd()
 		return m.filter.Focus()
 	default:
 		if next := m.page().Update(msg, m.pageContext()); next != nil {
@@ -160,124 +206,36 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 
 func (m *model) goTo(view int) { m.view, m.inside = view, nil }
 
+// back drops the filter first, then leaves the page.
+func (m *model) back() {
+	if m.page().Filter() != "" {
+		m.setFilter("")
+		return
+	}
+	if n := len(m.inside); n > 0 {
+		m.inside = m.inside[:n-1]
+	}
+}
+
 func (m *model) filterKey(msg tea.KeyMsg) tea.Cmd {
-	switch msg.String() {
-	case "enter":
+	switch msg.Type {
+	case tea.KeyEnter, tea.KeyEsc:
 		m.filtering = false
 		m.filter.Blur()
+		if msg.Type == tea.KeyEsc {
+			m.setFilter("")
+		}
 		return nil
-	case "esc", "ctrl+c":
-		m.filtering = false
-		m.filter.Blur()
-		m.filter.SetValue("")
 	}
 	var cmd tea.Cmd
-	if m.filtering {
-		m.filter, cmd = m.filter.Update(msg)
-	}
-	m.note = ""
-	if err := m.page().SetFilter(m.filter.Value()); err != nil {
-		m.note = err.Error()
-	}
+	m.filter, cmd = m.filter.Update(msg)
+	m.setFilter(m.filter.Value())
 	return cmd
 }
 
-// chrome is the number of lines around the page.
-const chrome = 4
-
-func (m *model) pageContext() common.Context {
-	c := m.c
-	c.Height = max(3, c.Height-chrome)
-	return c
-}
-
-// View implements tea.Model.
-func (m *model) View() string {
-	c := m.pageContext()
-	body := m.page().View(c)
-	if m.help {
-		body = m.helpView()
+func (m *model) setFilter(text string) {
+	m.note = ""
+	if err := m.page().SetFilter(text); err != nil {
+		m.note = err.Error()
 	}
-	lines := strings.Split(body, "\n")
-	for len(lines) < c.Height {
-		lines = append(lines, "")
-	}
-	all := append([]string{m.titleLine(), m.tabLine()}, lines[:c.Height]...)
-	all = append(all, m.noteLine(), m.keyLine())
-	for i := range all {
-		all[i] = ansi.Truncate(all[i], m.c.Width, "…")
-	}
-	return strings.Join(all, "\n")
-}
-
-func (m *model) titleLine() string {
-	live := 0
-	for _, b := range m.last.Brokers {
-		if b.State == frame.StateLive {
-			live++
-		}
-	}
-	state := m.c.Styles.Good.Render("● live")
-	switch {
-	case m.paused:
-		state = m.c.Styles.Warn.Render("‖ paused")
-	case len(m.last.Brokers) == 0:
-		state = m.c.Styles.Dim.Render("○ waiting for the first scrape")
-	case live < len(m.last.Brokers):
-		state = m.c.Styles.Bad.Render(fmt.Sprintf("● %d of %d brokers do not answer", len(m.last.Brokers)-live, len(m.last.Brokers)))
-	}
-	return m.c.Styles.Title.Render("spoolctl top") + fmt.Sprintf("  %d brokers  every %s  ", m.o.Sources, format.Duration(m.o.Interval)) + state
-}
-
-func (m *model) tabLine() string {
-	var b strings.Builder
-	for i, v := range m.views {
-		style := m.c.Styles.Tab
-		if i == m.view {
-			style = m.c.Styles.ActiveTab
-		}
-		b.WriteString(style.Render(fmt.Sprintf("%d %s", i+1, v.Title())) + "  ")
-	}
-	for _, p := range m.inside {
-		b.WriteString("› " + p.Title() + " ")
-	}
-	return b.String()
-}
-
-func (m *model) noteLine() string {
-	switch {
-	case m.filtering:
-		return m.filter.View()
-	case m.note != "":
-		return m.c.Styles.Bad.Render(m.note)
-	}
-	text := m.page().Position()
-	if f := m.filter.Value(); f != "" {
-		text += "  filter /" + f
-	}
-	return m.c.Styles.Dim.Render(text)
-}
-
-func (m *model) keyLine() string {
-	k := m.c.Keys
-	var parts []string
-	for _, b := range []key.Binding{k.Filter, k.Sort, k.Open, k.Back, k.Pause, k.Help, k.Quit} {
-		parts = append(parts, keyName(b)+" "+b.Help().Desc)
-	}
-	return m.c.Styles.Dim.Render(strings.Join(parts, "   "))
-}
-
-func keyName(b key.Binding) string {
-	if b.Help().Key == " " {
-		return "space"
-	}
-	return b.Help().Key
-}
-
-func (m *model) helpView() string {
-	lines := []string{m.c.Styles.Header.Render("Keys")}
-	for _, b := range m.c.Keys.All() {
-		lines = append(lines, fmt.Sprintf("  %-8s %s", keyName(b), b.Help().Desc))
-	}
-	return strings.Join(append(lines, "", "any key closes this page"), "\n")
 }

@@ -81,7 +81,7 @@ func unzlib(payload, out []byte) (int, error) {
 	}
 	// Reading on to the end checks zlib's own checksum.
 	extra, err := io.CopyN(io.Discard, r, 1)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return n, err
 	}
 	return n + int(extra), r.Close()

@@ -76,7 +76,7 @@ func (f *FrameReader) Next() (Frame, error) {
 	}
 	head, err := f.in.Peek(8)
 	if len(head) < 4 || len(head) < 8 && f.checkSize(head) == nil {
-		if err == io.EOF && len(head) > 0 {
+		if errors.Is(err, io.EOF) && len(head) > 0 {
 			err = io.ErrUnexpectedEOF
 		}
 		return Frame{}, err

@@ -33,7 +33,7 @@ type health struct {
 
 func (s *Server) health(context.Context, *call) (any, error) {
 	h := health{Status: "ok", Spool: s.o.Store.Dir(), UUID: s.o.Store.Identity().UUID}
-	if s.o.Store.Health() != nil { // the error itself is in the log
+	if healthy := s.o.Store.Health() == nil; !healthy { // why is in the log
 		h.Status, h.Reason = "unhealthy", "the spool cannot be written; see the broker's log"
 		return &reply{status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"application/json"}}, body: mustJSON(h)}, nil
 	}

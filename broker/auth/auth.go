@@ -51,7 +51,7 @@ func (a Anonymous) Authenticate(context.Context, Credentials) (Identity, error) 
 	if a.Role == "" {
 		return Identity{Role: "anonymous"}, nil
 	}
-	return Identity{Role: a.Role}, nil
+	return Identity(a), nil
 }
 
 // Authorize allows.

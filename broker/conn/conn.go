@@ -97,7 +97,7 @@ func (c *Conn) serve() {
 	c.tasks.Wait()
 	c.leave()
 	<-wrote
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, errQuit) {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, errQuit) {
 		c.log.Info("connection closed", "client", c.version, "reason", err)
 		return
 	}

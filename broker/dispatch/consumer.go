@@ -88,7 +88,6 @@ type Consumer struct {
 	lastSent    atomic.Int64
 	lastAck     atomic.Int64
 	entriesSent atomic.Int64
-	chunksSent  meter.Flow
 }
 
 // held is one entry in a client's hands.

@@ -7,7 +7,7 @@ const hashSpace = 1 << 16
 
 // traits is what dispatching needs to know of a stored entry.
 type traits struct {
-	deliverAt int64  // ms since 1970, 0 = at once
+	deliverAt int64  // ms since 1970 at which it may go, 0 = at once
 	hash      uint16 // of the key
 	uuid      []byte // of a chunked message; aliases the entry
 	chunk     int32
@@ -26,7 +26,16 @@ func traitsOf(data []byte) traits {
 		return traits{}
 	}
 	return traits{
-		deliverAt: m.DeliverAt, hash: uint16(wire.KeyHash(&m) % hashSpace),
+		deliverAt: dueAt(m.DeliverAt), hash: uint16(wire.KeyHash(&m) % hashSpace),
 		uuid: m.UUID, chunk: m.ChunkID, chunks: m.NumChunks,
 	}
+}
+
+// dueAt is when an entry may go that its producer wants delivered at a time: a millisecond later, because producers cut
+// the time to whole milliseconds and nobody may get it early.
+func dueAt(deliverAt int64) int64 {
+	if deliverAt <= 0 {
+		return 0
+	}
+	return deliverAt + 1
 }

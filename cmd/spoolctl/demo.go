@@ -123,7 +123,11 @@ func (o *demoCmd) say(text string, args ...any) {
 func (o *demoCmd) command(ctx context.Context, args []string) error {
 	fmt.Fprintf(o.f.io.err, "\n$ spoolctl %s\n", strings.Join(args, " "))
 	f := newFactory(o.f.io, o.f.environ)
-	if code := execute(ctx, f, args); code != exitOK {
+	code := execute(ctx, f, args)
+	if code == exitInterrupted {
+		return context.Canceled
+	}
+	if code != exitOK {
 		return &format.Error{Msg: fmt.Sprintf("spoolctl %s ended with exit code %d", args[0], code), Hint: "see the message above"}
 	}
 	return nil

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +52,7 @@ func (o *topCmd) run(ctx context.Context) error {
 	if o.frames < 0 {
 		return format.Usagef("--frames %d is negative", o.frames)
 	}
-	m, n, err := o.monitor()
+	m, err := o.monitor()
 	if err != nil {
 		return err
 	}
@@ -58,11 +62,13 @@ func (o *topCmd) run(ctx context.Context) error {
 	if !o.f.io.inTerminal || !o.f.io.outTerminal {
 		return &format.Error{Kind: format.ErrUsage, Msg: "top needs a terminal", Hint: "print frames with `spoolctl top -b -n 1`"}
 	}
-	return tui.Run(ctx, tui.Options{Monitor: m, Sources: n, Interval: o.interval, In: o.f.io.in, Out: o.f.io.out})
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the others are the program's already
+	defer stop()
+	return tui.Run(ctx, tui.Options{Monitor: m, Interval: o.interval, In: o.f.io.in, Out: o.f.io.out})
 }
 
 // monitor watches the metrics pages that the flags name.
-func (o *topCmd) monitor() (*frame.Monitor, int, error) {
+func (o *topCmd) monitor() (*frame.Monitor, error) {
 	urls := o.f.global.metricsURL
 	if len(urls) == 0 {
 		urls = []string{strings.TrimRight(o.f.global.adminURL, "/") + "/metrics"}
@@ -71,18 +77,20 @@ func (o *topCmd) monitor() (*frame.Monitor, int, error) {
 	for _, u := range urls {
 		s, err := scrape.New(scrape.Options{URL: u, Token: o.f.token, Timeout: min(o.f.global.timeout, scrape.DefaultTimeout)})
 		if err != nil {
-			return nil, 0, &format.Error{Kind: format.ErrUsage, Err: err}
+			return nil, &format.Error{Kind: format.ErrUsage, Err: err}
 		}
 		sources = append(sources, s)
 	}
-	return frame.NewMonitor(sources, o.f.now), len(sources), nil
+	return frame.NewMonitor(frame.Options{Sources: sources, Interval: o.interval, Now: o.f.now}), nil
 }
 
 func (o *topCmd) printFrames(ctx context.Context, m *frame.Monitor) error {
 	var last frame.Frame
+	n := 0
 	err := frame.Batch(ctx, m, o.interval, o.frames, func(f frame.Frame) error {
 		last = f
-		return o.printFrame(f)
+		n++
+		return o.printFrame(f, n == 1)
 	})
 	if err != nil {
 		return err
@@ -90,13 +98,33 @@ func (o *topCmd) printFrames(ctx context.Context, m *frame.Monitor) error {
 	return frameProblem(last)
 }
 
-// printFrame prints the whole frame where the output can hold it, else its topics.
-func (o *topCmd) printFrame(f frame.Frame) error {
+// topLine is a line of the formats that hold no whole frame.
+type topLine struct {
+	At time.Time `json:"at" col:"AT,wide" fmt:"time"`
+	frame.TopicLine
+}
+
+// printFrame prints the whole frame where the output can hold it, else its topics, the largest backlog first.
+func (o *topCmd) printFrame(f frame.Frame, first bool) error {
 	switch out := o.f.global.output; {
 	case o.f.global.json, o.f.global.jq != "", out == "json", out == "ndjson", out == "yaml", strings.HasPrefix(out, "template="):
 		return o.f.print(f)
+	case out == "csv", out == "tsv":
+		o.f.global.noHeaders = o.f.global.noHeaders || !first // one document of all frames
 	}
-	return printList(o.f, f.Topics, format.ListOptions{Summary: f.Total})
+	rows := make([]topLine, len(f.Topics))
+	for i, t := range f.Topics {
+		rows[i] = topLine{f.At, t}
+	}
+	slices.SortStableFunc(rows, func(a, b topLine) int { return cmp.Compare(backlogOf(b), backlogOf(a)) })
+	return printList(o.f, rows, format.ListOptions{Summary: f.Total.Totals})
+}
+
+func backlogOf(r topLine) int64 {
+	if r.Backlog == nil {
+		return -1
+	}
+	return *r.Backlog
 }
 
 // frameProblem makes a batch run fail when brokers did not answer: 4 when none did, 3 when some did not.
@@ -104,7 +132,7 @@ func frameProblem(f frame.Frame) error {
 	var missing []string
 	for _, b := range f.Brokers {
 		if b.State != frame.StateLive {
-			missing = append(missing, b.Broker+": "+b.Problem)
+			missing = append(missing, cmp.Or(b.Problem, b.Broker+" does not answer in time"))
 		}
 	}
 	switch {

@@ -103,7 +103,7 @@ func (o *options) logger(level slog.Leveler) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(o.stderr, &slog.HandlerOptions{Level: level})), nil
 	case "text":
-		return slog.New(tint.NewHandler(o.stderr, &tint.Options{Level: level, NoColor: true, TimeFormat: "2006-01-02T15:04:05.000Z07:00"})), nil
+		return slog.New(tint.NewTextHandler(o.stderr, &tint.Options{Level: level, NoColor: true, TimeFormat: "2006-01-02T15:04:05.000Z07:00"})), nil
 	}
 	return nil, usageError{fmt.Errorf("--log-format cannot be %q: want text or json", o.logFormat)}
 }

@@ -20,7 +20,7 @@ func get[T any](ctx context.Context, c *Client, r Request) (T, error) {
 		return v, nil
 	}
 	if err := json.Unmarshal(body, &v); err != nil {
-		return v, fmt.Errorf("%w: %s %s: %v", ErrAnswer, r.Method, r.URL(c.URL()), err)
+		return v, fmt.Errorf("%w: %s %s: %w", ErrAnswer, r.Method, r.URL(c.URL()), err)
 	}
 	return v, nil
 }
@@ -31,4 +31,4 @@ func (c *Client) JSON(ctx context.Context, r Request) (json.RawMessage, error) {
 	return get[json.RawMessage](ctx, c, r)
 }
 
-func answerError(err error) error { return fmt.Errorf("%w: %v", ErrAnswer, err) }
+func answerError(err error) error { return fmt.Errorf("%w: %w", ErrAnswer, err) }

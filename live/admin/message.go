@@ -52,11 +52,10 @@ func parseMessage(resp *Response) ([]Message, error) {
 		PublishTime: parseTime(h.Get(headerPublish)), EventTime: parseTime(h.Get(headerEvent)),
 		Properties: properties(h), Payload: resp.Body,
 	}
-	n, err := strconv.Atoi(h.Get(headerBatch))
-	if err != nil || h.Get(headerBatch) == "" {
-		return []Message{m}, nil
+	if n, err := strconv.Atoi(h.Get(headerBatch)); err == nil {
+		return splitBatch(m, n)
 	}
-	return splitBatch(m, n)
+	return []Message{m}, nil
 }
 
 func properties(h http.Header) map[string]string {

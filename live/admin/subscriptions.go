@@ -72,7 +72,7 @@ func (c *Client) Peek(ctx context.Context, t wire.TopicName, sub string, n int) 
 		}
 		msgs, err := parseMessage(resp)
 		if err != nil {
-			return list, fmt.Errorf("%w: message %d: %v", ErrAnswer, i, err)
+			return list, fmt.Errorf("%w: message %d: %w", ErrAnswer, i, err)
 		}
 		list = append(list, msgs...)
 	}

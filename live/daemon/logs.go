@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -36,7 +37,7 @@ func tail(f *os.File, n int) ([]string, int64, error) {
 	start := max(0, info.Size()-tailWindow)
 	b := make([]byte, info.Size()-start)
 	got, err := f.ReadAt(b, start)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, 0, err
 	}
 	b = b[:got]

@@ -64,7 +64,7 @@ func ReadRecord(spool string) (Record, error) {
 		return r, err
 	}
 	if err := json.Unmarshal(b, &r); err != nil {
-		return r, fmt.Errorf("%w: %s: %v", ErrRecord, path, err)
+		return r, fmt.Errorf("%w: %s: %w", ErrRecord, path, err)
 	}
 	if r.PID <= 1 || r.Port < 0 || r.Port > 65535 || r.WebPort < 0 || r.WebPort > 65535 {
 		return Record{}, fmt.Errorf("%w: %s: pid %d, ports %d and %d", ErrRecord, path, r.PID, r.Port, r.WebPort)

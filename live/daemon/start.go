@@ -22,7 +22,7 @@ func Find(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", fmt.Errorf("%w: %v", ErrNoBinary, err)
+			return "", fmt.Errorf("%w: %w", ErrNoBinary, err)
 		}
 		return path, nil
 	}
@@ -127,7 +127,7 @@ func Start(ctx context.Context, o Options) (Record, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return Record{}, fmt.Errorf("%w: %v", ErrNoBinary, err)
+		return Record{}, fmt.Errorf("%w: %w", ErrNoBinary, err)
 	}
 	pid := cmd.Process.Pid
 	r, err := awaitReady(ctx, o, pid)
@@ -136,7 +136,8 @@ func Start(ctx context.Context, o Options) (Record, error) {
 		return r, cmd.Process.Release()
 	}
 	if !errors.Is(err, errExited) {
-		stopProcess(context.WithoutCancel(ctx), pid, giveUpGrace, true, func() bool { return reaped(pid) })
+		// Whether it ends in time changes nothing about the error.
+		_, _ = stopProcess(context.WithoutCancel(ctx), pid, giveUpGrace, true, func() bool { return reaped(pid) })
 	}
 	if ctx.Err() != nil {
 		return Record{}, ctx.Err()

@@ -16,7 +16,7 @@ type StopResult struct {
 	Killed bool
 }
 
-// ErrStillRunning: the broker did not end in time and killing was not asked for.
+// ErrStillRunning means that the broker did not end in time and killing was not asked for.
 var ErrStillRunning = errors.New("the broker is still stopping")
 
 // Stop sends TERM to the broker of the spool and waits up to grace for it to

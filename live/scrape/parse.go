@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// ErrText: the text is not, or not to its end, the Prometheus text format.
+// ErrText means that the text is not, or not to its end, the Prometheus text format.
 var ErrText = errors.New("not Prometheus metrics")
 
 // Parse sorts metrics in the Prometheus text format. A text that is wrong

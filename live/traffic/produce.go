@@ -93,7 +93,7 @@ func (r *production) send(ctx context.Context) error {
 	next := r.payloads()
 	for i := 0; r.o.Count <= 0 && r.o.Lines != nil || i < r.o.Count; i++ {
 		payload, err := next(i)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -83,20 +83,31 @@ func stick(ctx context.Context, o SampleOptions) error {
 }
 
 // background publishes at a rate while the fast subscription keeps up and the
-// slow one does not, until Ready returns.
-func background(ctx context.Context, o SampleOptions) error {
-	ctx, cancel := context.WithCancel(ctx)
+// slow one does not, until Ready returns or one of them fails.
+func background(parent context.Context, o SampleOptions) error {
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
+	jobs := []func() error{
+		func() error {
+			_, err := Produce(ctx, ProduceOptions{Client: o.Client, Topic: o.Topic, Count: 1 << 30, Payload: `{"order":%d}`, Rate: o.Rate, NoBatch: true})
+			return err
+		},
+		func() error { return drain(ctx, o, SampleFast, 0) },
+		func() error { return drain(ctx, o, SampleSlow, time.Duration(4*float64(time.Second)/o.Rate)) },
+		func() error { return o.Ready(ctx) },
+	}
+	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
-	errs := make([]error, 4)
-	wg.Go(func() {
-		_, errs[0] = Produce(ctx, ProduceOptions{Client: o.Client, Topic: o.Topic, Count: 1 << 30, Payload: `{"order":%d}`, Rate: o.Rate, NoBatch: true})
-	})
-	wg.Go(func() { errs[1] = drain(ctx, o, SampleFast, 0) })
-	wg.Go(func() { errs[2] = drain(ctx, o, SampleSlow, time.Duration(4*float64(time.Second)/o.Rate)) })
-	errs[3] = o.Ready(ctx)
-	cancel()
+	for i, job := range jobs {
+		wg.Go(func() {
+			errs[i] = job()
+			cancel() // whoever ends first ends them all
+		})
+	}
 	wg.Wait()
+	if err := parent.Err(); err != nil {
+		return err
+	}
 	for i, err := range errs {
 		if errors.Is(err, context.Canceled) {
 			errs[i] = nil

@@ -56,11 +56,11 @@ func ParseHeader(v []byte) (h Header, data []byte, err error) {
 	v = v[1:]
 	var f [4]uint64
 	for i := range f {
-		n := 0
-		if f[i], n = binary.Uvarint(v); n <= 0 {
+		field, n := binary.Uvarint(v)
+		if n <= 0 {
 			return h, nil, fmt.Errorf("%w: entry header is cut short", ErrMalformed)
 		}
-		v = v[n:]
+		f[i], v = field, v[n:]
 	}
 	if f[1] == 0 || f[1] > 1<<31-1 || f[2] > 1<<63-1 || f[3] > 1<<63-1 {
 		return h, nil, fmt.Errorf("%w: entry header counts are out of range", ErrMalformed)

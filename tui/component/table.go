@@ -1,31 +1,40 @@
 package component
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"spoolctl/tui/common"
 
-	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 )
 
 // Column is one column of a table over rows of type T.
 type Column[T any] struct {
-	Title string
-	Width int // cells; 0 takes what is left
-	Left  bool
-	Text  func(T) string
-	Less  func(a, b T) bool // nil: the column cannot be sorted by
+	Title    string
+	Width    int // cells; 0 takes what is left
+	Left     bool
+	End      bool // a text that is too long keeps its end: what differs between names stands there
+	Optional int  // on a narrow screen the column with the largest number goes first; 0 stays
+	Text     func(T) string
+	Less     func(a, b T) bool // nil: the column cannot be sorted by
 }
+
+// roomForNames is the width that a column without a width of its own shall have before optional columns are shown.
+const roomForNames = 26
 
 // Table shows rows; only those on the screen are rendered, so its cost does not grow with their number.
 type Table[T any] struct {
 	Columns []Column[T]
-	ID      func(T) string // what keeps a row selected when the order changes; also what the filter matches
+	ID      func(T) string // keeps a row selected when the order changes; unique
+	Name    func(T) string // what the filter matches
+	Old     func(T) bool   // rows that are drawn faint; nil: none
+	Still   bool           // without a cursor
 
 	all, rows []T
 	cursor    int
@@ -34,11 +43,12 @@ type Table[T any] struct {
 	sort      int    // column, -1 = as given
 	reverse   bool
 	filter    *regexp.Regexp
+	text      string // the filter's
 }
 
-// NewTable makes an empty table, sorted as its rows are given.
-func NewTable[T any](id func(T) string, columns ...Column[T]) *Table[T] {
-	return &Table[T]{Columns: columns, ID: id, sort: -1}
+// NewTable makes an empty table, sorted as its rows are given. Rows are told apart, and filtered, by name.
+func NewTable[T any](name func(T) string, columns ...Column[T]) *Table[T] {
+	return &Table[T]{Columns: columns, ID: name, Name: name, sort: -1}
 }
 
 // SortBy sorts by a column, falling when reverse is set.
@@ -60,19 +70,27 @@ func (t *Table[T]) SetFilter(text string) error {
 		t.filter = nil
 	} else {
 		re, err := regexp.Compile("(?i)" + text)
-		if err != nil {
-			return fmt.Errorf("filter: %w", err)
+		var wrong *syntax.Error
+		switch {
+		case errors.As(err, &wrong):
+			return fmt.Errorf("no regular expression: %s", wrong.Code)
+		case err != nil:
+			return fmt.Errorf("no regular expression: %w", err)
 		}
 		t.filter = re
 	}
+	t.text = text
 	t.arrange()
 	return nil
 }
 
+// Filter is the text of the filter in effect.
+func (t *Table[T]) Filter() string { return t.text }
+
 func (t *Table[T]) arrange() {
 	t.rows = t.rows[:0]
 	for _, r := range t.all {
-		if t.filter == nil || t.filter.MatchString(t.ID(r)) {
+		if t.filter == nil || t.filter.MatchString(t.Name(r)) {
 			t.rows = append(t.rows, r)
 		}
 	}
@@ -116,21 +134,21 @@ func (t *Table[T]) move(by int) {
 func (t *Table[T]) Update(m tea.KeyMsg, c common.Context) (handled bool) {
 	page := max(1, c.Height-2)
 	switch k := c.Keys; {
-	case key.Matches(m, k.Up):
+	case common.Matches(m, k.Up):
 		t.move(-1)
-	case key.Matches(m, k.Down):
+	case common.Matches(m, k.Down):
 		t.move(1)
-	case key.Matches(m, k.PageUp):
+	case common.Matches(m, k.PageUp):
 		t.move(-page)
-	case key.Matches(m, k.PageDown):
+	case common.Matches(m, k.PageDown):
 		t.move(page)
-	case key.Matches(m, k.Home):
+	case common.Matches(m, k.Home):
 		t.move(-len(t.rows))
-	case key.Matches(m, k.End):
+	case common.Matches(m, k.End):
 		t.move(len(t.rows))
-	case key.Matches(m, k.Sort):
+	case common.Matches(m, k.Sort):
 		t.nextSort()
-	case key.Matches(m, k.Reverse):
+	case common.Matches(m, k.Reverse):
 		t.SortBy(t.sort, !t.reverse)
 	default:
 		return false
@@ -159,26 +177,36 @@ func (t *Table[T]) View(c common.Context) string {
 	}
 	t.offset = max(0, min(t.offset, len(t.rows)-visible))
 	widths := t.widths(c.Width)
-	lines := []string{c.Styles.Header.Render(t.line(widths, func(i int) string { return t.title(i) }))}
+	lines := []string{c.Styles.Header.Render(t.line(widths, t.title))}
 	for i := t.offset; i < min(len(t.rows), t.offset+visible); i++ {
 		line := t.line(widths, func(col int) string { return t.Columns[col].Text(t.rows[i]) })
-		if i == t.cursor {
+		switch {
+		case i == t.cursor && !t.Still:
 			line = c.Styles.Selected.Render(line)
+		case t.Old != nil && t.Old(t.rows[i]):
+			line = c.Styles.Dim.Render(line)
 		}
 		lines = append(lines, line)
 	}
-	if len(t.rows) == 0 {
+	switch {
+	case len(t.rows) == 0 && len(t.all) > 0:
+		lines = append(lines, c.Styles.Dim.Render("  nothing matches the filter"))
+	case len(t.rows) == 0:
 		lines = append(lines, c.Styles.Dim.Render("  nothing to show"))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Position says which rows are shown: "1-20 of 400", with the number hidden by the filter.
+// Position says where the cursor is, what the filter hides and what the rows are sorted by.
 func (t *Table[T]) Position() string {
-	if len(t.rows) == len(t.all) {
-		return fmt.Sprintf("%d of %d", min(t.cursor+1, len(t.rows)), len(t.rows))
+	text := fmt.Sprintf("%d of %d", min(t.cursor+1, len(t.rows)), len(t.rows))
+	if hidden := len(t.all) - len(t.rows); hidden > 0 {
+		text += fmt.Sprintf(" (%d filtered out)", hidden)
 	}
-	return fmt.Sprintf("%d of %d (%d filtered out)", min(t.cursor+1, len(t.rows)), len(t.rows), len(t.all)-len(t.rows))
+	if t.sort >= 0 {
+		text += " by " + t.title(t.sort)
+	}
+	return text
 }
 
 func (t *Table[T]) title(i int) string {
@@ -192,13 +220,29 @@ func (t *Table[T]) title(i int) string {
 	return title + "▲"
 }
 
-// widths gives every column its cells; the one without a width gets what is left.
+// hidden is the width of a column that is not shown.
+const hidden = -1
+
+// widths gives every column its cells; the one without a width gets what is left, optional ones go when it is too little.
 func (t *Table[T]) widths(total int) []int {
 	out := make([]int, len(t.Columns))
-	left := total - len(t.Columns) + 1
+	left := total + 1
 	for i, c := range t.Columns {
 		out[i] = c.Width
-		left -= c.Width
+		left -= c.Width + 1
+	}
+	for left < roomForNames {
+		next := -1
+		for i, c := range t.Columns {
+			if c.Optional > 0 && out[i] != hidden && (next < 0 || c.Optional > t.Columns[next].Optional) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		left += out[next] + 1
+		out[next] = hidden
 	}
 	for i, c := range t.Columns {
 		if c.Width == 0 {
@@ -211,10 +255,13 @@ func (t *Table[T]) widths(total int) []int {
 func (t *Table[T]) line(widths []int, text func(i int) string) string {
 	var b strings.Builder
 	for i, w := range widths {
-		if i > 0 {
+		if w == hidden {
+			continue
+		}
+		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
-		cell := ansi.Truncate(text(i), w, "…")
+		cell := fit(text(i), w, t.Columns[i].End)
 		pad := strings.Repeat(" ", max(0, w-ansi.StringWidth(cell)))
 		if t.Columns[i].Left {
 			b.WriteString(cell + pad)
@@ -223,4 +270,20 @@ func (t *Table[T]) line(widths []int, text func(i int) string) string {
 		}
 	}
 	return b.String()
+}
+
+// fit cuts a text to some cells.
+func fit(text string, width int, end bool) string {
+	over := ansi.StringWidth(text) - width
+	if over <= 0 {
+		return text
+	}
+	if !end {
+		return ansi.Truncate(text, width, "…")
+	}
+	cut := ansi.TruncateLeft(text, over+1, "…")
+	for i := 2; ansi.StringWidth(cut) > width; i++ { // a wide character was at the cut
+		cut = ansi.TruncateLeft(text, over+i, "…")
+	}
+	return cut
 }

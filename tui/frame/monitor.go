@@ -14,103 +14,163 @@ type Source interface {
 	Scrape(ctx context.Context) (*scrape.Snapshot, error)
 }
 
-// trendPoints is how many scrapes a sparkline shows, and so how many are kept.
-const trendPoints = 60
+// Options are what a Monitor watches.
+type Options struct {
+	Sources  []Source
+	Interval time.Duration    // between scrapes; a broker that was not heard of for two of them is stale. 0: only failures make it so
+	Now      func() time.Time // default: time.Now
+}
 
-// Monitor keeps what was scraped from some brokers. It is not safe for concurrent use; Scrape is.
+// Monitor keeps what was scraped from some brokers. It may be used by several goroutines. What it keeps grows with the
+// number of topics, not with time.
 type Monitor struct {
-	sources []Source
-	history []*scrape.History
-	now     func() time.Time
+	o Options
+
+	mu      sync.Mutex // never held while something is scraped
+	brokers []broker
+	totals  ring
+	heard   bool   // a scrape was recorded
+	frames  uint64 // made so far
 }
 
-// NewMonitor watches the sources. now is the clock; nil is time.Now.
-func NewMonitor(sources []Source, now func() time.Time) *Monitor {
-	if now == nil {
-		now = time.Now
+// broker is what is kept of one source.
+type broker struct {
+	tried   bool
+	err     error         // of the last attempt
+	good    *scrape.Point // the last attempt that gave a snapshot, nil before the first
+	backlog ring          // by topic
+}
+
+// The rows of Monitor.totals.
+const (
+	totalIn      = "in"
+	totalOut     = "out"
+	totalBacklog = "backlog"
+)
+
+// NewMonitor watches the sources.
+func NewMonitor(o Options) *Monitor {
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	m := &Monitor{sources: sources, now: now}
-	for range sources {
-		m.history = append(m.history, scrape.NewHistory(trendPoints))
+	return &Monitor{o: o, brokers: make([]broker, len(o.Sources))}
+}
+
+// Sources is the number of brokers that are watched.
+func (m *Monitor) Sources() int { return len(m.o.Sources) }
+
+// Scrape tries one source and records the result: a failed attempt is a gap in the trends. An attempt that ctx ended is
+// none.
+func (m *Monitor) Scrape(ctx context.Context, source int) {
+	at := m.o.Now()
+	s, err := m.o.Sources[source].Scrape(ctx)
+	if ctx.Err() != nil {
+		return
 	}
-	return m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard = true
+	m.brokers[source].record(at, s, err)
 }
 
-// Result is one attempt to scrape one source.
-type Result struct {
-	Source   int
-	At       time.Time
-	Snapshot *scrape.Snapshot // nil when it failed
-	Err      error
+// record keeps the result of one attempt; s is nil when it failed.
+func (b *broker) record(at time.Time, s *scrape.Snapshot, err error) {
+	b.tried, b.err = true, err
+	b.backlog.advance()
+	if s == nil {
+		return
+	}
+	p := &scrape.Point{At: at, Snapshot: s, Err: err}
+	if b.good != nil {
+		p.Rates = scrape.RatesBetween(b.good.Snapshot, s)
+	}
+	b.good = p
+	for name, t := range s.Topics {
+		b.backlog.set(name, t.Backlog)
+	}
+	if !s.Partial {
+		b.backlog.keep(func(name string) bool { return s.Topics[name] != nil })
+	}
 }
 
-// Scrape tries one source. It changes nothing; Record takes the result.
-func (m *Monitor) Scrape(ctx context.Context, source int) Result {
-	at := m.now()
-	s, err := m.sources[source].Scrape(ctx)
-	return Result{source, at, s, err}
+// Sample adds a point to the trends of the totals. It is to be called every interval.
+func (m *Monitor) Sample() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.heard {
+		return
+	}
+	var sum total
+	for i := range m.brokers {
+		if m.state(i) == StateLive {
+			sum.add(m.brokers[i].good)
+		}
+	}
+	m.totals.advance()
+	m.totals.set(totalIn, sum.in)
+	m.totals.set(totalOut, sum.out)
+	m.totals.set(totalBacklog, sum.backlog)
 }
 
-// Record keeps a result.
-func (m *Monitor) Record(r Result) { m.history[r.Source].Add(r.At, r.Snapshot, r.Err) }
-
-// Collect scrapes all sources at once and records the results.
+// Collect scrapes all sources at once and takes a sample.
 func (m *Monitor) Collect(ctx context.Context) {
-	results := make([]Result, len(m.sources))
 	var wg sync.WaitGroup
-	for i := range m.sources {
-		wg.Go(func() { results[i] = m.Scrape(ctx, i) })
+	for i := range m.o.Sources {
+		wg.Go(func() { m.Scrape(ctx, i) })
 	}
 	wg.Wait()
-	for _, r := range results {
-		m.Record(r)
-	}
+	m.Sample()
 }
 
-// Frame shows what is known now.
-func (m *Monitor) Frame() Frame {
-	f := Frame{At: m.now().UTC(), Brokers: []BrokerLine{}, Topics: []TopicLine{}, Subscriptions: []SubscriptionLine{}}
-	var sum total
-	for i, src := range m.sources {
-		points := m.history[i].Points()
-		line := BrokerLine{Broker: src.URL(), State: StateDown}
-		good := lastGood(points)
-		if good != nil {
-			topics, subs := topicLines(src.URL(), *good, points)
-			f.Topics, f.Subscriptions = append(f.Topics, topics...), append(f.Subscriptions, subs...)
-			age := m.now().Sub(good.At).Seconds()
-			line.State, line.AgeSeconds = StateStale, &age
-			fillBroker(&line, good)
-		}
-		if n := len(points); n > 0 {
-			if err := points[n-1].Err; err != nil {
-				line.Problem = err.Error()
-			}
-			if good == &points[n-1] && good.Err == nil {
-				line.State = StateLive
-			}
-		}
-		// A broker that does not answer adds nothing: old numbers are no present sum.
-		if line.State == StateLive {
-			sum.add(good)
-		}
-		f.Brokers = append(f.Brokers, line)
+// grace is added to two intervals before a broker that does not answer counts as stale: a scrape takes time too.
+const grace = 2 * time.Second
+
+func (m *Monitor) state(i int) string {
+	switch b := &m.brokers[i]; {
+	case b.good == nil && !b.tried:
+		return StateWaiting
+	case b.good == nil:
+		return StateDown
+	case b.err != nil, m.o.Interval > 0 && m.o.Now().Sub(b.good.At) > 2*m.o.Interval+grace:
+		return StateStale
 	}
-	sum.fill(&f.Total)
-	f.Total.SeriesIn = m.sums(func(p scrape.Point) scrape.Value { return p.Rates.Total.MsgIn })
-	f.Total.SeriesOut = m.sums(func(p scrape.Point) scrape.Value { return p.Rates.Total.MsgOut })
-	f.Total.SeriesBacklog = m.sums(func(p scrape.Point) scrape.Value { return p.Snapshot.Total().Backlog })
+	return StateLive
+}
+
+// Frame shows what is known now. The frame is the caller's and does not change.
+func (m *Monitor) Frame() Frame {
+	m.mu.Lock()
+	f := m.frame()
+	m.mu.Unlock()
 	sortLines(&f)
 	return f
 }
 
-func lastGood(points []scrape.Point) *scrape.Point {
-	for i := len(points) - 1; i >= 0; i-- {
-		if points[i].Snapshot != nil {
-			return &points[i]
+func (m *Monitor) frame() Frame {
+	m.frames++
+	f := Frame{Number: m.frames, At: m.o.Now().UTC(), Brokers: []BrokerLine{}, Topics: []TopicLine{}, Subscriptions: []SubscriptionLine{}}
+	var sum total
+	for i, src := range m.o.Sources {
+		b := &m.brokers[i]
+		line := BrokerLine{Broker: src.URL(), State: m.state(i)}
+		if b.err != nil {
+			line.Problem = b.err.Error()
 		}
+		if b.good != nil {
+			age := f.At.Sub(b.good.At).Seconds()
+			line.AgeSeconds = &age
+			fillBroker(&line, b.good)
+			f.addTopics(line.Broker, b, line.State != StateLive)
+		}
+		// A broker that does not answer adds nothing: old numbers are no present sum.
+		if line.State == StateLive {
+			sum.add(b.good)
+		}
+		f.Brokers = append(f.Brokers, line)
 	}
-	return nil
+	sum.fill(&f.Total.Totals)
+	f.Total.SeriesIn, f.Total.SeriesOut, f.Total.SeriesBacklog = m.totals.series(totalIn), m.totals.series(totalOut), m.totals.series(totalBacklog)
+	return f
 }
 
 func fillBroker(line *BrokerLine, p *scrape.Point) {
@@ -121,51 +181,4 @@ func fillBroker(line *BrokerLine, p *scrape.Point) {
 		at := time.UnixMilli(int64(s * 1000)).UTC()
 		line.Started = &at
 	}
-}
-
-// sums adds up one value of all sources, scrape by scrape from the newest back; a gap of one is a gap of the sum.
-func (m *Monitor) sums(pick func(scrape.Point) scrape.Value) []*float64 {
-	longest := 0
-	for _, h := range m.history {
-		longest = max(longest, len(h.Points()))
-	}
-	out := make([]*float64, longest)
-	for i := range out {
-		var sum scrape.Value
-		for _, h := range m.history {
-			points := h.Points()
-			at := len(points) - longest + i
-			if at < 0 || points[at].Snapshot == nil {
-				continue
-			}
-			sum = sum.Add(pick(points[at]))
-		}
-		out[i] = number(sum)
-	}
-	return out
-}
-
-// total adds up brokers.
-type total struct {
-	in, out, bytesIn, bytesOut, backlog, change, storage, topics, producers, consumers scrape.Value
-}
-
-func (s *total) add(p *scrape.Point) {
-	t, r := p.Snapshot.Total(), p.Rates.Total
-	either := func(a, b scrape.Value) scrape.Value {
-		if a.Known() {
-			return a
-		}
-		return b
-	}
-	s.in, s.out = s.in.Add(either(r.MsgIn, t.RateIn)), s.out.Add(either(r.MsgOut, t.RateOut))
-	s.bytesIn, s.bytesOut = s.bytesIn.Add(either(r.BytesIn, t.ThroughputIn)), s.bytesOut.Add(either(r.BytesOut, t.ThroughputOut))
-	s.backlog, s.change, s.storage = s.backlog.Add(t.Backlog), s.change.Add(r.Backlog), s.storage.Add(t.StorageSize)
-	s.topics, s.producers, s.consumers = s.topics.Add(t.Topics), s.producers.Add(t.Producers), s.consumers.Add(t.Consumers)
-}
-
-func (s *total) fill(l *TotalLine) {
-	l.RateIn, l.RateOut, l.BytesIn, l.BytesOut = number(s.in), number(s.out), number(s.bytesIn), number(s.bytesOut)
-	l.Backlog, l.BacklogChange, l.Storage = whole(s.backlog), number(s.change), whole(s.storage)
-	l.Topics, l.Producers, l.Consumers = whole(s.topics), whole(s.producers), whole(s.consumers)
 }

@@ -2,10 +2,13 @@ package page
 
 import (
 	"math"
+	"net/url"
+	"strings"
 	"time"
 
 	"spoolctl/format"
 	"spoolctl/tui/common"
+	"spoolctl/tui/component"
 	"spoolctl/tui/frame"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -19,12 +22,40 @@ type Page interface {
 	SetFrame(f frame.Frame)
 	// Update handles a key that the dashboard itself does not use. next, when not nil, is a page to go into.
 	Update(m tea.KeyMsg, c common.Context) (next Page)
-	// SetFilter narrows the rows; the error is for the user.
+	// SetFilter narrows the rows; the error is for the user and changes nothing.
 	SetFilter(text string) error
+	// Filter is the filter in effect.
+	Filter() string
 	// View draws the page into c.Width by c.Height cells.
 	View(c common.Context) string
 	// Position says where in the rows the user is.
 	Position() string
+}
+
+// rows is what all pages with a table have in common.
+type rows[T any] struct{ table *component.Table[T] }
+
+// SetFilter implements Page.
+func (r rows[T]) SetFilter(text string) error { return r.table.SetFilter(text) }
+
+// Filter implements Page.
+func (r rows[T]) Filter() string { return r.table.Filter() }
+
+// Position implements Page.
+func (r rows[T]) Position() string { return r.table.Position() }
+
+// topicName shortens a topic's name: what is stored is the rule.
+func topicName(full string) string {
+	return format.Plain(strings.TrimPrefix(full, "persistent://"))
+}
+
+// brokerName shortens the address of a metrics page to what differs between brokers.
+func brokerName(page string) string {
+	u, err := url.Parse(page)
+	if err != nil || u.Host == "" {
+		return format.Plain(page)
+	}
+	return format.Plain(u.Host + strings.TrimSuffix(u.Path, "/metrics"))
 }
 
 func rate(v *float64) string {
@@ -48,6 +79,29 @@ func size(v *int64) string {
 	return format.Size(*v)
 }
 
+func rateSize(v *float64) string {
+	if v == nil {
+		return format.Unknown
+	}
+	return format.Size(int64(*v))
+}
+
+// things counts something by its name.
+func things(n *int64, name string) string {
+	if n != nil && *n == 1 {
+		return "1 " + name
+	}
+	return count(n) + " " + name + "s"
+}
+
+// perSecond says that a known amount is one per second.
+func perSecond(text string) string {
+	if text == format.Unknown {
+		return text
+	}
+	return text + "/s"
+}
+
 // change shows a change per second with its direction.
 func change(v *float64) string {
 	switch {
@@ -61,18 +115,20 @@ func change(v *float64) string {
 	return "→ 0"
 }
 
-func drain(text string) string {
-	switch text {
-	case "":
+// drain shows a time to drain: what never ends as ∞, what is empty as -.
+func drain(text *string) string {
+	switch {
+	case text == nil:
 		return format.Unknown
-	case "never":
+	case *text == frame.Never:
 		return "∞"
-	case "0s":
-		return "-"
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return text
+	d, err := time.ParseDuration(*text)
+	switch {
+	case err != nil:
+		return *text
+	case d == 0:
+		return "-"
 	}
 	return format.Duration(d)
 }

@@ -9,29 +9,42 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// Subscriptions lists the subscriptions of one topic.
+// Subscriptions lists the subscriptions of one topic of one broker.
 type Subscriptions struct {
-	topic string
-	table *component.Table[frame.SubscriptionLine]
+	rows[frame.SubscriptionLine]
+	broker, topic string
 }
 
-// NewSubscriptions returns the page of a topic, by its full name.
-func NewSubscriptions(topic string) *Subscriptions {
+// NewSubscriptions returns the page of a topic, by its full name, of the broker with a metrics page.
+func NewSubscriptions(broker, topic string) *Subscriptions {
 	type line = frame.SubscriptionLine
 	const backlogColumn = 3
-	t := component.NewTable(func(r line) string { return r.Subscription },
-		component.Column[line]{Title: "SUBSCRIPTION", Left: true, Text: func(r line) string { return format.Clean(r.Subscription) }, Less: func(a, b line) bool { return a.Subscription < b.Subscription }},
-		component.Column[line]{Title: "CONSUMERS", Width: 10, Text: func(r line) string { return count(r.Consumers) }, Less: func(a, b line) bool { return lessInt(a.Consumers, b.Consumers) }},
-		component.Column[line]{Title: "OUT/s", Width: 8, Text: func(r line) string { return rate(r.RateOut) }, Less: func(a, b line) bool { return lessFloat(a.RateOut, b.RateOut) }},
+	t := component.NewTable(subscriptionID,
+		component.Column[line]{Title: "SUBSCRIPTION", Left: true, End: true, Text: func(r line) string { return format.Plain(r.Subscription) }, Less: func(a, b line) bool { return a.Subscription < b.Subscription }},
+		component.Column[line]{Title: "CONS", Width: 5, Text: func(r line) string { return count(r.Consumers) }, Less: func(a, b line) bool { return lessInt(a.Consumers, b.Consumers) }},
+		component.Column[line]{Title: "OUT/s", Width: 7, Optional: 1, Text: func(r line) string { return rate(r.RateOut) }, Less: func(a, b line) bool { return lessFloat(a.RateOut, b.RateOut) }},
 		component.Column[line]{Title: "BACKLOG", Width: 11, Text: func(r line) string { return count(r.Backlog) }, Less: func(a, b line) bool { return lessInt(a.Backlog, b.Backlog) }},
-		component.Column[line]{Title: "CHANGE/s", Width: 10, Text: func(r line) string { return change(r.BacklogChange) }, Less: func(a, b line) bool { return lessFloat(a.BacklogChange, b.BacklogChange) }},
+		component.Column[line]{Title: "CHANGE/s", Width: 9, Text: func(r line) string { return change(r.BacklogChange) }, Less: func(a, b line) bool { return lessFloat(a.BacklogChange, b.BacklogChange) }},
 		component.Column[line]{Title: "DRAIN", Width: 7, Text: func(r line) string { return drain(r.Drain) }},
-		component.Column[line]{Title: "UNACKED", Width: 9, Text: func(r line) string { return count(r.Unacked) }, Less: func(a, b line) bool { return lessInt(a.Unacked, b.Unacked) }},
-		component.Column[line]{Title: "HOLES", Width: 7, Text: func(r line) string { return count(r.Holes) }, Less: func(a, b line) bool { return lessInt(a.Holes, b.Holes) }},
-		component.Column[line]{Title: "STATE", Width: 8, Left: true, Text: state},
+		component.Column[line]{Title: "UNACKED", Width: 8, Optional: 3, Text: func(r line) string { return count(r.Unacked) }, Less: func(a, b line) bool { return lessInt(a.Unacked, b.Unacked) }},
+		component.Column[line]{Title: "HOLES", Width: 7, Optional: 2, Text: func(r line) string { return count(r.Holes) }, Less: func(a, b line) bool { return lessInt(a.Holes, b.Holes) }},
+		component.Column[line]{Title: "STATE", Width: 11, Left: true, Text: state},
 	)
+	t.Name = func(r line) string { return r.Subscription }
+	t.Old = func(r line) bool { return r.Stale }
 	t.SortBy(backlogColumn, true)
-	return &Subscriptions{topic: topic, table: t}
+	return &Subscriptions{rows: rows[line]{t}, broker: broker, topic: topic}
+}
+
+// enter opens the subscriptions of a topic.
+func enter(broker, topic string, last frame.Frame) Page {
+	p := NewSubscriptions(broker, topic)
+	p.SetFrame(last)
+	return p
+}
+
+func subscriptionID(r frame.SubscriptionLine) string {
+	return r.Topic + "\x00" + r.Subscription + "\x00" + r.Broker
 }
 
 // state says in a word what is wrong with a subscription.
@@ -40,30 +53,24 @@ func state(r frame.SubscriptionLine) string {
 	case r.Blocked != nil && *r.Blocked:
 		return "blocked"
 	case r.Backlog != nil && *r.Backlog > 0 && r.Consumers != nil && *r.Consumers == 0:
-		return "no one"
+		return "no consumer"
 	}
 	return ""
 }
 
 // Title implements Page.
-func (p *Subscriptions) Title() string { return format.Clean(p.topic) }
+func (p *Subscriptions) Title() string { return topicName(p.topic) }
 
 // SetFrame implements Page.
 func (p *Subscriptions) SetFrame(f frame.Frame) {
-	var rows []frame.SubscriptionLine
+	var mine []frame.SubscriptionLine
 	for _, s := range f.Subscriptions {
-		if s.Topic == p.topic {
-			rows = append(rows, s)
+		if s.Topic == p.topic && s.Broker == p.broker {
+			mine = append(mine, s)
 		}
 	}
-	p.table.SetRows(rows)
+	p.table.SetRows(mine)
 }
-
-// SetFilter implements Page.
-func (p *Subscriptions) SetFilter(text string) error { return p.table.SetFilter(text) }
-
-// Position implements Page.
-func (p *Subscriptions) Position() string { return p.table.Position() }
 
 // Update implements Page.
 func (p *Subscriptions) Update(m tea.KeyMsg, c common.Context) Page {
