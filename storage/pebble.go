@@ -21,6 +21,7 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 1000, // the committer waits for flushes itself; see committer.endEpoch
 		L0CompactionThreshold:       4,
+		L0CompactionFileThreshold:   1 << 20, // tables of entries do not overlap; they may all stay in level 0
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               512 << 20,
 		CacheSize:                   o.BlockCacheBytes,
@@ -30,6 +31,11 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 		po.Levels[i].BlockSize = 32 << 10
 	}
 	po.TargetFileSizes[0] = 64 << 20
+	// Small targets below level 0 keep compactions of the small families, which are frequent, from growing over the tables
+	// of entries that lie beside them in level 0: Pebble grows a compaction up to 25 times its output's target.
+	for i := 1; i < len(po.TargetFileSizes); i++ {
+		po.TargetFileSizes[i] = 1 << 20
+	}
 	return po
 }
 
