@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"spoolctl/inspect/damage"
+	"spoolctl/storage"
 	"spoolctl/storage/key"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -160,7 +162,7 @@ func (v *verifier) orphanHoles(k, _ []byte) error {
 	return nil
 }
 
-// orphanEntries looks at the first entry of every ledger in every epoch.
+// orphanEntries looks at the first entry of every ledger in every epoch. What is noted as garbage waits to be removed.
 func (v *verifier) orphanEntries() error {
 	lower, upper := key.Entry.Bounds()
 	it, err := v.s.spool.Reader().NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -177,7 +179,8 @@ func (v *verifier) orphanEntries() error {
 			ok = it.Next()
 			continue
 		}
-		if _, known := v.ledgers[ledger]; !known {
+		_, known := v.ledgers[ledger]
+		if !known && !slices.Contains(v.s.spool.Meta().Garbage, storage.Garbage{Epoch: epoch, Ledger: ledger}) {
 			v.find(CheckOrphans, "", fmt.Sprintf("%d:%d", ledger, entry), "entries of ledger %d in epoch %d belong to no topic", ledger, epoch)
 		}
 		ok = it.SeekGE(key.ForEntry(epoch, ledger+1, 0))

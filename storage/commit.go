@@ -19,7 +19,8 @@ type batch struct {
 	entries int
 	bytes   int64
 	usesIDs bool
-	steps   []step    // what to report, in the order of the queue
+	steps   []step // what to report, in the order of the queue
+	garbage []Garbage
 	failed  error     // why it could not be applied
 	queued  time.Time // when its first operation was queued, at the latest
 }
@@ -124,6 +125,7 @@ func (c *committer) endEpoch(b *batch) {
 		c.s.unhealthy(fmt.Errorf("flush at the end of an epoch: %w", err))
 	} else {
 		c.unflushed = append(c.unflushed, flushed)
+		c.s.flusher.epochEnded(c.epoch, flushed)
 	}
 	// Memory is bounded here and not by Pebble, whose own wait would not end when flushes cannot succeed any more.
 	for len(c.unflushed) > maxUnflushed {
@@ -228,6 +230,9 @@ func (c *committer) complete(b *batch) {
 	}
 	if err != nil {
 		c.s.unhealthy(err)
+	}
+	if err == nil {
+		c.s.flusher.garbage(b.garbage)
 	}
 	for i := range b.steps {
 		c.report(&b.steps[i], b.epoch, took, err)

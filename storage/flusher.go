@@ -16,11 +16,23 @@ type flusher struct {
 	mu      sync.Mutex
 	cursors []*Cursor
 	trims   map[*Topic]struct{}
+	dead    []Garbage
+	ended   []endedEpoch // not known to be flushed, oldest first
+
+	flushed uint64 // every epoch up to this one is in tables
 }
 
-func startFlusher(s *Store) *flusher {
+// endedEpoch is an epoch whose memtable is being flushed.
+type endedEpoch struct {
+	epoch   uint64
+	flushed <-chan struct{}
+}
+
+// startFlusher begins the background work of a store in which everything up to the epoch is in tables, and in which the
+// garbage was left by an earlier run.
+func startFlusher(s *Store, flushed uint64, dead []Garbage) *flusher {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &flusher{s: s, cancel: cancel, trims: map[*Topic]struct{}{}}
+	f := &flusher{s: s, cancel: cancel, trims: map[*Topic]struct{}{}, flushed: flushed, dead: dead}
 	f.wg.Add(1)
 	go func() {
 		defer f.wg.Done()
@@ -57,6 +69,23 @@ func (f *flusher) trim(t *Topic) {
 	f.mu.Unlock()
 }
 
+// garbage notes entries that nobody owns any more.
+func (f *flusher) garbage(g []Garbage) {
+	if len(g) == 0 {
+		return
+	}
+	f.mu.Lock()
+	f.dead = append(f.dead, g...)
+	f.mu.Unlock()
+}
+
+// epochEnded notes an epoch whose flush has begun.
+func (f *flusher) epochEnded(epoch uint64, flushed <-chan struct{}) {
+	f.mu.Lock()
+	f.ended = append(f.ended, endedEpoch{epoch, flushed})
+	f.mu.Unlock()
+}
+
 func (f *flusher) work(ctx context.Context) {
 	f.mu.Lock()
 	cursors, trims := f.cursors, f.trims
@@ -75,4 +104,5 @@ func (f *flusher) work(ctx context.Context) {
 			f.s.log.Error("trim failed", "topic", t.full, "error", err)
 		}
 	}
+	f.reclaim(ctx)
 }

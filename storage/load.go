@@ -236,12 +236,12 @@ func tailExtents(r pebble.Reader, ledger int64, after uint64) (out []record.Exte
 	return out, err
 }
 
-// recordTail adds to b the extents of all epochs after the recorded one. It returns the newest epoch there is and the
-// number of extents.
-func recordTail(ctx context.Context, r pebble.Reader, recorded uint64, b *pebble.Batch) (last uint64, n int, err error) {
-	last = recorded
+// recordTail adds to b the extents of all epochs after the recorded one, without those of garbage. It returns the newest
+// epoch there is and the number of extents.
+func recordTail(ctx context.Context, r pebble.Reader, m Meta, b *pebble.Batch) (last uint64, n int, err error) {
+	last = m.RecordedEpoch
 	err = withEntries(r, func(it *pebble.Iterator) error {
-		return eachTailEpoch(it, recorded, func(epoch uint64) error {
+		return eachTailEpoch(it, m.RecordedEpoch, func(epoch uint64) error {
 			last = epoch
 			ledger := int64(0)
 			for it.SeekGE(key.ForEntry(epoch, ledger, 0)) {
@@ -252,6 +252,9 @@ func recordTail(ctx context.Context, r pebble.Reader, recorded uint64, b *pebble
 				if err := ctx.Err(); err != nil {
 					return err
 				}
+				if ledger = l + 1; slices.Contains(m.Garbage, Garbage{epoch, l}) {
+					continue
+				}
 				x, _, err := tailExtent(it, epoch, l)
 				if err != nil {
 					return err
@@ -260,7 +263,6 @@ func recordTail(ctx context.Context, r pebble.Reader, recorded uint64, b *pebble
 					return err
 				}
 				n++
-				ledger = l + 1
 			}
 			return it.Error()
 		})

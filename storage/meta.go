@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"spoolctl/storage/key"
@@ -19,6 +20,7 @@ const (
 	metaEpoch      = "recorded-epoch" // the newest epoch whose extents are recorded
 	metaClean      = "clean-stop"     // present after a clean stop: ms since the epoch; removed by the next opening for writing
 	metaSource     = "source-node"    // free text
+	metaGarbage    = "garbage/"       // + epoch/ledger: entries that no ledger owns any more and that are still on disk
 )
 
 // Meta are the store-wide facts.
@@ -27,6 +29,17 @@ type Meta struct {
 	NextLedger            int64
 	RecordedEpoch         uint64
 	CleanStop             int64 // ms since the epoch of the clean stop, 0 when the store was not stopped cleanly
+	Garbage               []Garbage
+}
+
+// Garbage is a run of entries of a deleted ledger that still takes space.
+type Garbage struct {
+	Epoch  uint64
+	Ledger int64
+}
+
+func (g Garbage) key() []byte {
+	return key.ForMeta(fmt.Sprintf("%s%d/%d", metaGarbage, g.Epoch, g.Ledger))
 }
 
 func readMeta(r pebble.Reader) (Meta, error) {
@@ -36,6 +49,14 @@ func readMeta(r pebble.Reader) (Meta, error) {
 		name, err := key.ParseMeta(k)
 		if err != nil {
 			return &CorruptError{Key: append([]byte(nil), k...), Cause: err}
+		}
+		if rest, ok := strings.CutPrefix(name, metaGarbage); ok {
+			var g Garbage
+			if _, err := fmt.Sscanf(rest, "%d/%d", &g.Epoch, &g.Ledger); err != nil {
+				return &CorruptError{Key: append([]byte(nil), k...), Cause: fmt.Errorf("%w: meta %s", record.ErrMalformed, name)}
+			}
+			m.Garbage = append(m.Garbage, g)
+			return nil
 		}
 		n, w := binary.Uvarint(v)
 		if w <= 0 {

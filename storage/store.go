@@ -69,11 +69,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 		return nil, fmt.Errorf("open spool %s: %w", o.Dir, err)
 	}
-	if err := s.recover(ctx); err != nil {
+	m, err := s.recover(ctx)
+	if err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
+	s.flusher = startFlusher(s, s.committer.epoch-1, m.Garbage)
 	s.committer.start()
-	s.flusher = startFlusher(s)
 	return s, nil
 }
 
@@ -92,35 +93,29 @@ func checkPebbleFormat(fsys vfs.FS, dir string) error {
 }
 
 // recover reads the store-wide facts, records the extents that a crash left unrecorded and removes the clean-stop marker.
-func (s *Store) recover(ctx context.Context) error {
-	m, err := readMeta(s.db)
-	if err != nil {
-		return err
+func (s *Store) recover(ctx context.Context) (m Meta, err error) {
+	if m, err = readMeta(s.db); err != nil {
+		return m, err
 	}
 	s.ids.load(m)
 	b := s.db.NewBatch()
-	last, ledgers, err := recordTail(ctx, s.db, m.RecordedEpoch, b)
+	last, ledgers, err := recordTail(ctx, s.db, m, b)
 	if err != nil {
-		return fmt.Errorf("recover the newest epoch: %w", err)
+		return m, fmt.Errorf("recover the newest epoch: %w", err)
 	}
-	if err := b.Delete(key.ForMeta(metaClean), nil); err != nil {
-		return err
+	err = firstError(b.Delete(key.ForMeta(metaClean), nil), setMeta(b, metaEpoch, last), s.ids.record(b))
+	if err == nil {
+		err = s.db.Apply(b, pebble.Sync)
 	}
-	if err := setMeta(b, metaEpoch, last); err != nil {
-		return err
-	}
-	if err := s.ids.record(b); err != nil {
-		return err
-	}
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		return fmt.Errorf("record the recovery: %w", err)
+	if err != nil {
+		return m, fmt.Errorf("record the recovery: %w", err)
 	}
 	if m.CleanStop == 0 && m.NextTopic > 0 {
 		s.log.Warn("the spool was not stopped cleanly; recovered", "epochs", last-m.RecordedEpoch, "ledgers", ledgers)
 		s.stats.recoveredLedgers.Add(int64(ledgers))
 	}
 	s.committer = newCommitter(s, last+1)
-	return s.names.load(s.db)
+	return m, s.names.load(s.db)
 }
 
 // Identity returns who the spool is.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
 
 	"spoolctl/storage/key"
@@ -144,13 +145,16 @@ func (t *Topic) toTrim() (drop []*Ledger) {
 	return drop
 }
 
-// dropLedger adds the removal of a ledger with its entries to b; called by the committer.
+// dropLedger adds the removal of a ledger to b; called by the committer. Its entries become garbage, which reclaim.go
+// removes when their epoch is on disk.
 func (s *Store) dropLedger(b *batch, topic uint64, l *Ledger) error {
 	s.committer.forgetLedger(l.ID)
 	for _, x := range l.Extents {
-		if err := b.DeleteRange(key.ForEntry(x.Epoch, l.ID, 0), key.ForEntry(x.Epoch, l.ID+1, 0), nil); err != nil {
+		g := Garbage{x.Epoch, l.ID}
+		if err := b.Set(g.key(), binary.AppendUvarint(nil, 1), nil); err != nil {
 			return err
 		}
+		b.garbage = append(b.garbage, g)
 	}
 	lower, upper := key.ForExtents(l.ID)
 	return firstError(b.DeleteRange(lower, upper, nil), b.Delete(key.ForLedger(topic, l.ID), nil))

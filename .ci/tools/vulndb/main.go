@@ -44,40 +44,41 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: vulndb MODULE-FOLDER OUT-FOLDER")
 		os.Exit(2)
 	}
-	n, newest, err := write(os.Args[1], os.Args[2])
+	n, err := write(os.Args[1], os.Args[2])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "vulndb:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d vulnerability reports, the newest of %s\n", n, newest)
+	fmt.Printf("%d vulnerability reports\n", n)
 }
 
-func write(from, to string) (n int, newest string, err error) {
+func write(from, to string) (n int, err error) {
+	newest := ""
 	files, err := filepath.Glob(filepath.Join(from, "data", "osv", "*.json"))
 	if err != nil {
-		return 0, "", err
+		return 0, err
 	}
 	if len(files) == 0 {
-		return 0, "", errors.New("the module holds no reports")
+		return 0, errors.New("the module holds no reports")
 	}
 	for _, d := range []string{"ID", "index"} {
 		if err := os.MkdirAll(filepath.Join(to, d), 0o755); err != nil {
-			return 0, "", err
+			return 0, err
 		}
 	}
 	modules := map[string]*module{}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {
-			return 0, "", err
+			return 0, err
 		}
 		var r report
 		if err := json.Unmarshal(b, &r); err != nil {
-			return 0, "", fmt.Errorf("%s: %w", f, err)
+			return 0, fmt.Errorf("%s: %w", f, err)
 		}
 		newest = max(newest, r.Modified)
 		if err := os.WriteFile(filepath.Join(to, "ID", r.ID+".json"), b, 0o644); err != nil {
-			return 0, "", err
+			return 0, err
 		}
 		r.index(modules)
 	}
@@ -87,9 +88,9 @@ func write(from, to string) (n int, newest string, err error) {
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 	if err := writeJSON(filepath.Join(to, "index", "modules.json"), list); err != nil {
-		return 0, "", err
+		return 0, err
 	}
-	return len(files), newest, writeJSON(filepath.Join(to, "index", "db.json"), map[string]string{"modified": newest})
+	return len(files), writeJSON(filepath.Join(to, "index", "db.json"), map[string]string{"modified": newest})
 }
 
 func (r *report) index(modules map[string]*module) {
