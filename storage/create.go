@@ -66,7 +66,7 @@ func mayCreate(o Options) (made bool, err error) {
 				return false, fmt.Errorf("%w at %s: there is a database with data, but the file %s is missing", ErrNoSpool, o.Dir, identityFile)
 			}
 		default:
-			return false, fmt.Errorf("%w at %s, and the directory is not empty", ErrNoSpool, o.Dir)
+			return false, fmt.Errorf("%w at %s, and the directory is not empty; name a new or an empty one", ErrNoSpool, o.Dir)
 		}
 	}
 	return made, nil
