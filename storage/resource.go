@@ -20,6 +20,7 @@ const (
 	KindNamespace     Kind = 'n' // tenant/namespace
 	KindPartitioned   Kind = 'p' // full name of the topic, without a partition
 	KindTopicPolicies Kind = 'o' // full name of the topic
+	KindSchemas       Kind = 's' // tenant/namespace/topic: see SchemaSubject
 )
 
 // String returns the kind's name.
@@ -33,6 +34,8 @@ func (k Kind) String() string {
 		return "partitioned topic"
 	case KindTopicPolicies:
 		return "topic policies"
+	case KindSchemas:
+		return "schemas"
 	}
 	return fmt.Sprintf("kind %q", byte(k))
 }

@@ -232,3 +232,33 @@ func TestPaths(t *testing.T) {
 		t.Errorf("HEAD: %d %q", got.StatusCode, got.body)
 	}
 }
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	const base = "/admin/v2/namespaces/public/default"
+	const why = "!Invalid configuration for autoTopicCreationOverride. the detail is [defaultNumPartitions] "
+	newAPI(t).run([]step{
+		{get, base + "/autoTopicCreation", "", 204, ""},
+		{post, base + "/autoTopicCreation", `{"allowAutoTopicCreation":true,"topicType":"partitioned"}`, 406, why + "cannot be null when the type is partitioned."},
+		{post, base + "/autoTopicCreation", `{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":0}`, 406, why + "cannot be less than 1 for partition type."},
+		{post, base + "/autoTopicCreation", `{"allowAutoTopicCreation":true,"topicType":"non-partitioned","defaultNumPartitions":3}`, 406, why + "is not allowed to be set when the type is non-partition."},
+		{post, base + "/autoTopicCreation", `{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":3}`, 204, ""},
+		{get, base + "/autoTopicCreation", "", 200, `={"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":3}`},
+		{get, "/admin/v2/persistent/public/default/made/partitions?checkAllowAutoCreation=true", "", 200, `={"partitions":3}`},
+		{del, base + "/autoTopicCreation", "", 204, ""},
+		{get, base + "/autoTopicCreation", "", 204, ""},
+		{post, "/admin/v2/namespaces/public/nope/autoTopicCreation", `{"allowAutoTopicCreation":true,"topicType":"partitioned"}`, 404, "!Namespace does not exist"},
+		{post, "/admin/v2/namespaces/nope/nope/autoTopicCreation", `{}`, 404, "!Tenant does not exist"},
+
+		{post, base + "/retention", `{"retentionTimeInMinutes":10,"retentionSizeInMB":0}`, 412, "Invalid retention policy"},
+		{post, base + "/retention", `{"retentionTimeInMinutes":10,"retentionSizeInMB":-1}`, 204, ""},
+		{get, base + "/retention", "", 200, `={"retentionTimeInMinutes":10,"retentionSizeInMB":-1}`},
+		{post, base + "/retention", "7", 400, "the body is not what this call takes"},
+
+		{post, base + "/maxTopicsPerNamespace", "-1", 412, "!maxTopicsPerNamespace must be 0 or more"},
+		{post, base + "/maxTopicsPerNamespace", "1", 204, ""},
+		{put, "/admin/v2/persistent/public/default/one-too-many", "", 412, "Exceed maximum number of topics"},
+		{del, base + "/maxTopicsPerNamespace", "", 204, ""},
+		{put, "/admin/v2/persistent/public/default/one-too-many", "", 204, ""},
+	})
+}

@@ -101,7 +101,7 @@ type route struct {
 
 func (s *Server) routes() []route {
 	var all []route
-	for _, group := range [][]route{s.tenantRoutes(), s.namespaceRoutes(), s.brokerRoutes(), s.spoolRoutes()} {
+	for _, group := range [][]route{s.tenantRoutes(), s.namespaceRoutes(), s.policyRoutes(), s.brokerRoutes(), s.schemaRoutes(), s.spoolRoutes()} {
 		all = append(all, group...)
 	}
 	for _, domain := range []string{"persistent", "non-persistent"} {

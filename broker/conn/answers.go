@@ -51,7 +51,7 @@ func serverError(err error) (pb.ServerError, string) {
 		return pb.ServerError_InvalidTopicName, text
 	case fault.TenantNotFound, fault.NamespaceNotFound, fault.Exists, fault.Conflict, fault.Precondition:
 		return pb.ServerError_MetadataError, text
-	case fault.TopicNotFound:
+	case fault.TopicNotFound, fault.SchemaNotFound:
 		return pb.ServerError_TopicNotFound, text
 	case fault.SubscriptionNotFound:
 		return pb.ServerError_SubscriptionNotFound, text
@@ -79,6 +79,8 @@ func serverError(err error) (pb.ServerError, string) {
 		return pb.ServerError_ChecksumError, text
 	case fault.Persistence:
 		return pb.ServerError_PersistenceError, text
+	case fault.IncompatibleSchema, fault.InvalidSchema:
+		return pb.ServerError_IncompatibleSchema, text
 	case fault.TooMany:
 		return pb.ServerError_TooManyRequests, text
 	}

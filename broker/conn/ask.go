@@ -59,26 +59,3 @@ func (c *Conn) consumerStats(m *pb.CommandConsumerStats) {
 	}
 	c.out.command(&pb.BaseCommand{Type: pb.BaseCommand_CONSUMER_STATS_RESPONSE.Enum(), ConsumerStatsResponse: r})
 }
-
-// getSchema works on GET_SCHEMA: no topic has a schema here.
-func (c *Conn) getSchema(m *pb.CommandGetSchema) {
-	request := m.GetRequestId()
-	c.out.command(&pb.BaseCommand{
-		Type: pb.BaseCommand_GET_SCHEMA_RESPONSE.Enum(),
-		GetSchemaResponse: &pb.CommandGetSchemaResponse{
-			RequestId: &request, ErrorCode: enum(pb.ServerError_TopicNotFound), ErrorMessage: text("Topic not found or no-schema"),
-		},
-	})
-}
-
-// getOrCreateSchema works on GET_OR_CREATE_SCHEMA: schemas are not kept yet.
-func (c *Conn) getOrCreateSchema(m *pb.CommandGetOrCreateSchema) {
-	request := m.GetRequestId()
-	c.out.command(&pb.BaseCommand{
-		Type: pb.BaseCommand_GET_OR_CREATE_SCHEMA_RESPONSE.Enum(),
-		GetOrCreateSchemaResponse: &pb.CommandGetOrCreateSchemaResponse{
-			RequestId: &request, ErrorCode: enum(pb.ServerError_NotAllowedError),
-			ErrorMessage: text("schemas are not available on this broker; send the messages without one"),
-		},
-	})
-}

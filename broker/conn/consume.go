@@ -154,6 +154,11 @@ func (c *Conn) addConsumer(ctx context.Context, name wire.TopicName, m *pb.Comma
 		if err != nil {
 			return nil, err
 		}
+		if s, ok := c.schemaOf(m.GetSchema()); ok {
+			if err := t.ConsumerSchema(ctx, s); err != nil {
+				return nil, err
+			}
+		}
 		x, err := t.Subscribe(ctx, o)
 		if fault.Is(err, fault.NotReady) && try < joinTries {
 			continue // it was just being closed: load it anew

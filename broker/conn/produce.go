@@ -108,6 +108,9 @@ func (c *Conn) addProducer(ctx context.Context, name wire.TopicName, m *pb.Comma
 		if err != nil {
 			return nil, err
 		}
+		if o.Schema, err = c.producerSchema(ctx, name, m.GetSchema()); err != nil {
+			return nil, err
+		}
 		p, err := t.AddProducer(ctx, o)
 		if fault.Is(err, fault.NotReady) && try < joinTries {
 			continue // it was just being closed: load it anew
@@ -129,6 +132,7 @@ func (c *Conn) producerSuccess(request uint64, p *topic.Producer) {
 	ready := p.Ready()
 	s := &pb.CommandProducerSuccess{
 		RequestId: &request, ProducerName: &p.Name, LastSequenceId: proto.Int64(-1), ProducerReady: &ready,
+		SchemaVersion: p.Schema,
 	}
 	if p.Access != pb.ProducerAccessMode_Shared && ready {
 		s.TopicEpoch = proto.Uint64(p.TopicEpoch.Load())

@@ -33,6 +33,9 @@ const (
 	Checksum                         // ChecksumError
 	Persistence                      // PersistenceError: the spool refused or failed
 	TooMany                          // TooManyRequests
+	SchemaNotFound                   // TopicNotFound; HTTP 404
+	IncompatibleSchema               // IncompatibleSchema; HTTP 409
+	InvalidSchema                    // IncompatibleSchema: the definition itself is wrong; HTTP 422
 )
 
 // Error is one refusal.

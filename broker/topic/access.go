@@ -21,7 +21,7 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions) (*Producer, 
 		o.Name, o.Generated = t.r.producerName(), true
 	}
 	p := &Producer{
-		ID: o.ID, Request: o.Request, Name: o.Name, Generated: o.Generated, Epoch: o.Epoch, Access: o.Access,
+		ID: o.ID, Request: o.Request, Name: o.Name, Generated: o.Generated, Epoch: o.Epoch, Access: o.Access, Schema: o.Schema,
 		Metadata: maps.Clone(o.Metadata), Address: o.Address, Version: o.Version, Connected: t.r.opt.Now(),
 		t: t, outlet: o.Outlet,
 	}

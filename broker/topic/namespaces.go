@@ -214,6 +214,9 @@ func (r *Registry) DeleteNamespace(ctx context.Context, ns wire.NamespaceName, f
 			return err
 		}
 	}
+	if err := r.dropSchemas(ctx, ns); err != nil {
+		return err
+	}
 	unlock, err := r.lockAdmin(ctx)
 	if err != nil {
 		return err

@@ -317,5 +317,5 @@ func (r *Registry) DeletePartitioned(ctx context.Context, base wire.TopicName, f
 			return err
 		}
 	}
-	return nil
+	return r.dropSchema(ctx, storage.SchemaSubject(base))
 }

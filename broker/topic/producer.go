@@ -51,6 +51,7 @@ type ProducerOptions struct {
 	TopicEpoch    uint64 // from an earlier exclusive access
 	HasTopicEpoch bool
 	Encrypted     bool
+	Schema        []byte // version of the schema that the producer has, as clients get it; nil without one
 	Metadata      map[string]string
 	Address       string
 	Version       string
@@ -66,6 +67,7 @@ type Producer struct {
 	Epoch      uint64
 	Access     pb.ProducerAccessMode
 	TopicEpoch atomic.Uint64
+	Schema     []byte // see ProducerOptions
 	Metadata   map[string]string
 	Address    string
 	Version    string

@@ -23,11 +23,12 @@ type Registry struct {
 	slots  map[wire.TopicName]*slot
 	closed bool
 
-	admin   chan struct{} // held while tenants, namespaces or partition counts change
-	names   atomic.Uint64 // generated producer names
-	started time.Time
-	stop    context.CancelFunc
-	workers sync.WaitGroup
+	admin       chan struct{} // held while tenants, namespaces or partition counts change
+	schemaLocks *schemaLocks
+	names       atomic.Uint64 // generated producer names
+	started     time.Time
+	stop        context.CancelFunc
+	workers     sync.WaitGroup
 }
 
 // slot is a topic's place while it is being loaded, is loaded, or is being closed.
@@ -43,7 +44,7 @@ type slot struct {
 func New(ctx context.Context, o Options) (*Registry, error) {
 	r := &Registry{
 		opt: o.withDefaults(), store: o.Store,
-		slots: make(map[wire.TopicName]*slot), admin: make(chan struct{}, 1),
+		slots: make(map[wire.TopicName]*slot), admin: make(chan struct{}, 1), schemaLocks: newSchemaLocks(),
 	}
 	r.started = r.opt.Now()
 	if err := r.createDefaults(ctx); err != nil {
@@ -296,6 +297,11 @@ func (r *Registry) Delete(ctx context.Context, name wire.TopicName, force bool) 
 		}
 		if err := r.store.DeleteResource(ctx, storage.KindTopicPolicies, name.String()); err != nil {
 			return storeFault(err, "deleting the policies of %s", name)
+		}
+	}
+	if name.Partition() < 0 {
+		if err := r.dropSchema(ctx, storage.SchemaSubject(name)); err != nil {
+			return err
 		}
 	}
 	r.opt.Logger.Info("topic deleted", "topic", name.String())
