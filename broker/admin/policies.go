@@ -12,9 +12,9 @@ import (
 
 // policy is a namespace policy that this broker acts on.
 type policy struct {
-	path  string                                // last part of the URL
-	field string                                // Pulsar's name in the namespace's policies
-	check func(json.RawMessage) error           // refuses values; a nil one never comes
+	path  string                                 // last part of the URL
+	field string                                 // Pulsar's name in the namespace's policies
+	check func(json.RawMessage) error            // refuses values; a nil one never comes
 	after func(s *Server, ns wire.NamespaceName) // makes a change known; may be nil
 }
 
