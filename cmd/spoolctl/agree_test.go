@@ -22,6 +22,9 @@ import (
 // counts are what three places say about one subscription.
 type counts struct{ Messages, Bytes, Ranges int64 }
 
+// holding is what they say about one topic. The admin API has no count of the stored messages.
+type holding struct{ Entries, Messages, Bytes int64 }
+
 // TestThreePlacesAgree makes traffic of several kinds with the official client, asks the admin API and /metrics, stops the
 // broker and asks the inspector: all must say the same. Then it lists what each subscription would get next, restarts the
 // broker and receives: it must be exactly that, in that order.
@@ -33,7 +36,18 @@ func TestThreePlacesAgree(t *testing.T) {
 	if diff := cmp.Diff(live, scraped); diff != "" {
 		t.Errorf("admin API and metrics differ:\n%s", diff)
 	}
+	topics := storedByMetrics(t, b)
+	for name, s := range topics {
+		var internal struct{ NumberOfEntries, TotalSize int64 }
+		getJSON(t, b, name+"/internalStats", &internal)
+		if internal.NumberOfEntries != s.Entries || internal.TotalSize != s.Bytes {
+			t.Errorf("%s: the admin API says %+v, metrics say %+v", name, internal, s)
+		}
+	}
 	b.end(syscall.SIGTERM)
+	if diff := cmp.Diff(topics, storedByInspector(t, spool)); diff != "" {
+		t.Errorf("metrics and inspector differ about what is stored:\n%s", diff)
+	}
 
 	if diff := cmp.Diff(live, fromInspector(t, spool)); diff != "" {
 		t.Errorf("admin API and inspector differ:\n%s", diff)
@@ -140,21 +154,13 @@ func fromAdmin(t *testing.T, b *broker) map[string]counts {
 	t.Helper()
 	out := map[string]counts{}
 	for _, topic := range []string{"single", "batched"} {
-		resp, err := http.Get(b.web() + "/admin/v2/persistent/public/default/" + topic + "/stats?subscriptionBacklogSize=true&getPreciseBacklog=true")
-		if err != nil {
-			t.Fatal(err)
-		}
 		var stats struct {
 			Subscriptions map[string]struct {
 				MsgBacklog, BacklogSize            int64
 				NonContiguousDeletedMessagesRanges int64
 			}
 		}
-		err = json.NewDecoder(resp.Body).Decode(&stats)
-		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		getJSON(t, b, topic+"/stats?subscriptionBacklogSize=true&getPreciseBacklog=true", &stats)
 		for name, s := range stats.Subscriptions {
 			out[topic+"/"+name] = counts{s.MsgBacklog, s.BacklogSize, s.NonContiguousDeletedMessagesRanges}
 		}
@@ -162,7 +168,20 @@ func fromAdmin(t *testing.T, b *broker) map[string]counts {
 	return out
 }
 
-func fromMetrics(t *testing.T, b *broker) map[string]counts {
+// getJSON asks the admin API about a topic of the default namespace.
+func getJSON(t *testing.T, b *broker, path string, into any) {
+	t.Helper()
+	resp, err := http.Get(b.web() + "/admin/v2/persistent/public/default/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func metrics(t *testing.T, b *broker) *scrape.Snapshot {
 	t.Helper()
 	s, err := scrape.New(scrape.Options{URL: b.web() + "/metrics"})
 	if err != nil {
@@ -172,18 +191,53 @@ func fromMetrics(t *testing.T, b *broker) map[string]counts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(v scrape.Value) int64 {
-		f, known := v.Get()
-		if !known {
-			t.Error("a metric is missing")
-		}
-		return int64(f)
+	return snap
+}
+
+// whole is a metric that must be known.
+func whole(t *testing.T, v scrape.Value) int64 {
+	t.Helper()
+	f, known := v.Get()
+	if !known {
+		t.Error("a metric is missing")
 	}
+	return int64(f)
+}
+
+func storedByMetrics(t *testing.T, b *broker) map[string]holding {
+	t.Helper()
+	out := map[string]holding{}
+	for _, topic := range metrics(t, b).Topics {
+		out[strings.TrimPrefix(topic.Name, "persistent://public/default/")] = holding{whole(t, topic.Entries), whole(t, topic.Messages), whole(t, topic.StorageSize)}
+	}
+	return out
+}
+
+func storedByInspector(t *testing.T, spool string) map[string]holding {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Name                     string
+			Entries, Messages, Bytes int64
+		}
+	}
+	if err := json.Unmarshal([]byte(ctl(t, exitOK, "inspect", "topics", "--spool", spool, "-o", "json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]holding{}
+	for _, i := range list.Items {
+		out[strings.TrimPrefix(i.Name, "persistent://public/default/")] = holding{i.Entries, i.Messages, i.Bytes}
+	}
+	return out
+}
+
+func fromMetrics(t *testing.T, b *broker) map[string]counts {
+	t.Helper()
 	out := map[string]counts{}
-	for _, topic := range snap.Topics {
+	for _, topic := range metrics(t, b).Topics {
 		for name, sub := range topic.Subscriptions {
 			short := strings.TrimPrefix(topic.Name, "persistent://public/default/")
-			out[short+"/"+name] = counts{Messages: whole(sub.Backlog), Ranges: whole(sub.Holes), Bytes: whole(sub.BacklogBytes)}
+			out[short+"/"+name] = counts{Messages: whole(t, sub.Backlog), Ranges: whole(t, sub.Holes), Bytes: whole(t, sub.BacklogBytes)}
 		}
 	}
 	return out

@@ -138,6 +138,8 @@ func (s *Snapshot) place(name string, m *dto.Metric) bool {
 	if sub == "" {
 		if isPulsar {
 			set(t.field(short), number(m))
+		} else {
+			set(t.own(name), number(m))
 		}
 		return true
 	}

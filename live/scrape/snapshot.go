@@ -47,6 +47,9 @@ type Topic struct {
 	LogicalSize Value // bytes, without copies
 	QuotaLimit  Value // bytes
 
+	// Stored now; only spoold has these.
+	Entries, Messages Value
+
 	// Totals since the broker started.
 	InMessages, InBytes, OutMessages, OutBytes Value
 
@@ -159,6 +162,17 @@ func (t *Topic) field(name string) *Value {
 		return &t.OutMessages
 	case "out_bytes_total":
 		return &t.OutBytes
+	}
+	return nil
+}
+
+// own maps the whole name of a metric that only spoold has to its place; nil for another.
+func (t *Topic) own(name string) *Value {
+	switch name {
+	case "spoold_topic_entries":
+		return &t.Entries
+	case "spoold_topic_messages":
+		return &t.Messages
 	}
 	return nil
 }
