@@ -36,7 +36,7 @@ func TestSchemas(t *testing.T) {
 		{"GET", base + "/schema/x", "", 400, "not a number"},
 		{"DELETE", base + "/schema", "", 200, `={"version":2}`},
 		{"GET", base + "/schema", "", 404, "!Schema not found"},
-		{"GET", base + "/schema/0", "", 200, `"version":0`},
+		{"GET", base + "/schema/0", "", 404, "!Schema not found"}, // clients expect a deleted schema to be gone whole
 		{"GET", base + "/schemas", "", 200, `={"getSchemaResponses":[]}`},
 		{"POST", base + "/schema", pair, 202, `={"version":{"version":3}}`},
 		{"GET", base + "/schema", "", 200, `"data":"{\"key\":\"\",\"value\":\"\"}"`},

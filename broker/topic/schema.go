@@ -132,15 +132,15 @@ func (r *Registry) Schema(name wire.TopicName) (storage.SchemaVersion, error) {
 	return storage.SchemaVersion{}, fault.New(fault.SchemaNotFound, "Schema not found")
 }
 
-// SchemaAt gives one version, or SchemaNotFound. Versions from before a deletion can still be
-// read: messages refer to them.
+// SchemaAt gives one version, or SchemaNotFound, also for one from before a deletion: clients expect
+// a deleted schema to be gone for the messages that refer to it too.
 func (r *Registry) SchemaAt(name wire.TopicName, version uint64) (storage.SchemaVersion, error) {
 	set, err := r.schemas(name)
 	if err != nil {
 		return storage.SchemaVersion{}, err
 	}
-	for _, v := range set.all {
-		if v.Version == version && !v.Deleted {
+	for _, v := range set.live {
+		if v.Version == version {
 			return v, nil
 		}
 	}
