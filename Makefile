@@ -3,12 +3,14 @@ GO ?= go
 TOOLS := $(GO) run -C .ci/tools
 LINT := $(GO) tool -modfile=.ci/lint/go.mod
 FUZZTIME ?= 10s
+# The version comes from git, where git works here.
+VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
 SEEDS ?= 20000
 
 .PHONY: build test race lint rules docs docs-check generate generate-check demo suite-go fuzz-short crash vuln ci clean
 
 build: ## bin/spoolctl and bin/spoold, with the version from git
-	$(GO) build -trimpath -o bin/ ./cmd/spoolctl ./cmd/spoold
+	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/ ./cmd/spoolctl ./cmd/spoold
 
 test: ## every test; under 5 minutes on 2 cores
 	$(GO) test -shuffle=on ./...
