@@ -2,9 +2,12 @@ package inspect_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -127,7 +130,7 @@ func TestHeldByAnotherProcess(t *testing.T) {
 		if d != dir || pid != cmd.Process.Pid {
 			t.Errorf("asked for a checkpoint of %s by %d", d, pid)
 		}
-		return inspect.Checkpoint{Path: copied, Release: func() error { released = true; return nil }}, os.CopyFS(copied, os.DirFS(dir))
+		return inspect.Checkpoint{Path: copied, Release: func() error { released = true; return nil }}, copyHeld(copied, dir)
 	}})
 	if src := s.Source(); src.Mode != inspect.ModeCheckpoint || *src.Checkpoint != copied {
 		t.Errorf("source %+v", src)
@@ -138,6 +141,34 @@ func TestHeldByAnotherProcess(t *testing.T) {
 	if err := s.Close(); err != nil || !released {
 		t.Errorf("released %v, %v", released, err)
 	}
+}
+
+// copyHeld copies a spool that a process holds and does not write to. The process may still be removing files that it has
+// no use for any more: one that is gone when it is to be copied is not needed.
+func copyHeld(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o600)
+	})
 }
 
 // TestUnprivileged reads a spool without write permission as a user that is
