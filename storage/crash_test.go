@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -83,7 +84,7 @@ func (c *crash) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, ct := range c.topics {
-		c.promises = append(c.promises, promise{ct.sk.wait(0), slices.Collect(maps.Keys(ct.answered)), ct.mark})
+		c.promises = append(c.promises, promise{ct.sk.Wait(0), slices.Collect(maps.Keys(ct.answered)), ct.mark})
 	}
 	c.left = c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(c.seed*37) % 101, RNG: rand.New(rand.NewPCG(c.seed, 3))})
 }
@@ -103,7 +104,7 @@ func (*crash) String() string { return "power loss" }
 type crashTopic struct {
 	name     string
 	tp       *storage.Topic
-	sk       *sink
+	sk       *storagetest.Sink
 	sent     int
 	answered map[wire.Position]bool // acknowledgements with an answer
 	sentAcks map[wire.Position]bool // all acknowledgements
@@ -168,7 +169,7 @@ func (c *crash) step(s *storage.Store) {
 			c.Fatalf("seed %d: %v", c.seed, err)
 		}
 	case 1, 2, 3: // acknowledge some of what is stored
-		done := ct.sk.wait(0)
+		done := ct.sk.Wait(0)
 		if len(done) == 0 {
 			return
 		}
@@ -221,7 +222,7 @@ func (c *crash) step(s *storage.Store) {
 			ct.sent++
 		}
 		if c.rng.IntN(2) == 0 {
-			ct.sk.wait(ct.sent)
+			ct.sk.Wait(ct.sent)
 		}
 	}
 }
@@ -229,7 +230,7 @@ func (c *crash) step(s *storage.Store) {
 // check compares a recovered topic with what was promised.
 func (c *crash) check(s *storage.Store, ct *crashTopic, pr promise) {
 	ctx := context.Background()
-	tp, err := s.OpenTopic(ctx, name(c.T, ct.name), newSink())
+	tp, err := s.OpenTopic(ctx, name(c.T, ct.name), storagetest.NewSink())
 	if err != nil {
 		c.Fatalf("seed %d: %s: %v", c.seed, ct.name, err)
 	}

@@ -3,11 +3,11 @@ package storage_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -15,42 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// sink collects the results of appends and lets tests wait for them.
-type sink struct {
-	mu   sync.Mutex
-	cond sync.Cond
-	ok   []storage.Appended
-	bad  []storage.Appended
-}
-
-func newSink() *sink {
-	s := &sink{}
-	s.cond.L = &s.mu
-	return s
-}
-
-// Committed implements storage.Sink.
-func (s *sink) Committed(entries []storage.Appended, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.bad = append(s.bad, entries...)
-	} else {
-		s.ok = append(s.ok, entries...)
-	}
-	s.cond.Broadcast()
-}
-
-// wait blocks until n appends have a result and returns those that are stored.
-func (s *sink) wait(n int) []storage.Appended {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.ok)+len(s.bad) < n {
-		s.cond.Wait()
-	}
-	return append([]storage.Appended(nil), s.ok...)
-}
 
 func open(t *testing.T, fs vfs.FS, change ...func(*storage.Options)) *storage.Store {
 	t.Helper()
@@ -81,9 +45,9 @@ func name(t *testing.T, s string) wire.TopicName {
 	return n
 }
 
-func create(t *testing.T, s *storage.Store, topic string) (*storage.Topic, *sink) {
+func create(t *testing.T, s *storage.Store, topic string) (*storage.Topic, *storagetest.Sink) {
 	t.Helper()
-	sk := newSink()
+	sk := storagetest.NewSink()
 	tp, err := s.CreateTopic(context.Background(), name(t, topic), storage.TopicOptions{Sink: sk})
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +55,9 @@ func create(t *testing.T, s *storage.Store, topic string) (*storage.Topic, *sink
 	return tp, sk
 }
 
-func reopen(t *testing.T, s *storage.Store, topic string) (*storage.Topic, *sink) {
+func reopen(t *testing.T, s *storage.Store, topic string) (*storage.Topic, *storagetest.Sink) {
 	t.Helper()
-	sk := newSink()
+	sk := storagetest.NewSink()
 	tp, err := s.OpenTopic(context.Background(), name(t, topic), sk)
 	if err != nil {
 		t.Fatal(err)
@@ -102,17 +66,15 @@ func reopen(t *testing.T, s *storage.Store, topic string) (*storage.Topic, *sink
 }
 
 // fill appends n entries "PREFIX-i" of the given number of messages each and waits for them.
-func fill(t *testing.T, tp *storage.Topic, sk *sink, prefix string, n int, messages int32) {
+func fill(t *testing.T, tp *storage.Topic, sk *storagetest.Sink, prefix string, n int, messages int32) {
 	t.Helper()
-	sk.mu.Lock()
-	before := len(sk.ok) + len(sk.bad)
-	sk.mu.Unlock()
+	stored, refused := sk.Results()
 	for i := range n {
 		if err := tp.Append(storage.Append{Data: fmt.Appendf(nil, "%s-%d", prefix, i), PublishTime: int64(1000 + i), Messages: messages}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sk.wait(before + n)
+	sk.Wait(stored + refused + n)
 }
 
 func readAll(t *testing.T, tp *storage.Topic) []string {

@@ -19,7 +19,6 @@ const (
 	metaNextCursor = "next-cursor"
 	metaEpoch      = "recorded-epoch" // the newest epoch whose extents are recorded
 	metaClean      = "clean-stop"     // present after a clean stop: ms since the epoch; removed by the next opening for writing
-	metaSource     = "source-node"    // free text
 	metaGarbage    = "garbage/"       // + epoch/ledger: entries that no ledger owns any more and that are still on disk
 )
 

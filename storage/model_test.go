@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"spoolctl/storage"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -47,7 +48,7 @@ func model(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	s, sk := openStore(), newSink()
+	s, sk := openStore(), storagetest.NewSink()
 	defer func() { // also when rapid gives this run up
 		if err := s.Close(ctx); err != nil {
 			rt.Error(err)
@@ -148,7 +149,7 @@ func model(rt *rapid.T) {
 				entries = append(entries, e)
 				sent++
 			}
-			for i, a := range sk.wait(sent) {
+			for i, a := range sk.Wait(sent) {
 				entries[i].pos = a.Position
 			}
 		},

@@ -34,7 +34,7 @@ func TestSpaceOfConsumedEntriesComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%100 == 99 {
-			sk.wait(i + 1)
+			sk.Wait(i + 1)
 			if err := c.Clear(ctx); err != nil {
 				t.Fatal(err)
 			}

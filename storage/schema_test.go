@@ -7,6 +7,7 @@ import (
 
 	"spoolctl/storage"
 	"spoolctl/storage/record"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,7 +26,7 @@ func TestSchemas(t *testing.T) {
 	if subject != "public/default/t" {
 		t.Errorf("subject %q", subject)
 	}
-	topic, err := s.CreateTopic(ctx, name, storage.TopicOptions{Sink: newSink()})
+	topic, err := s.CreateTopic(ctx, name, storage.TopicOptions{Sink: storagetest.NewSink()})
 	if err != nil {
 		t.Fatal(err)
 	}

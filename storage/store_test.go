@@ -146,7 +146,7 @@ func TestTrimDropsWhatEveryCursorPassed(t *testing.T) {
 	if res, err := tp.Trim(ctx); err != nil || len(res.Ledgers) != 0 {
 		t.Fatalf("trimmed %+v, %v with a cursor at the start", res, err)
 	}
-	target := sk.wait(95)[34].Position
+	target := sk.Wait(95)[34].Position
 	if err := c.AckCumulative(storage.Ack{Position: target}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestCheckpointUnderLoad(t *testing.T) {
 	tp, sk := create(t, s, "a")
 	cursor(t, tp, "keep")
 	for i := range 10 {
-		before := len(sk.wait(i * 200))
+		before := len(sk.Wait(i * 200))
 		for j := range 200 {
 			if err := tp.Append(storage.Append{Data: fmt.Appendf(nil, "%d", i*200+j)}); err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"spoolctl/storage"
 	"spoolctl/storage/key"
+	"spoolctl/storage/storagetest"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -22,7 +23,7 @@ func TestTablesHoldOneFamily(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs, func(o *storage.Options) { o.MemTableBytes = 256 << 10 })
 	var topics []*storage.Topic
-	sk := newSink()
+	sk := storagetest.NewSink()
 	for i := range 20 {
 		tp, err := s.CreateTopic(ctx, name(t, fmt.Sprint("t", i)), storage.TopicOptions{Sink: sk})
 		if err != nil {
@@ -46,7 +47,7 @@ func TestTablesHoldOneFamily(t *testing.T) {
 				n++
 			}
 		}
-		sk.wait(n)
+		sk.Wait(n)
 		for _, tp := range topics {
 			if err := tp.Cursor("fast").AckCumulative(storage.Ack{Position: tp.LastConfirmed()}, nil, nil); err != nil {
 				t.Fatal(err)

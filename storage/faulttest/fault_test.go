@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -111,7 +112,7 @@ func (w *workload) run(t *testing.T) {
 		w.health = s.Health()
 		w.closed = s.Close(ctx)
 	}()
-	sk := newSink()
+	sk := storagetest.NewSink()
 	tp, err := s.CreateTopic(ctx, topicName(t), storage.TopicOptions{Sink: sk})
 	if err != nil {
 		return
@@ -129,13 +130,13 @@ func (w *workload) run(t *testing.T) {
 			break
 		}
 		if sent%20 == 19 {
-			sk.wait(sent + 1)
+			sk.Wait(sent + 1)
 			// An acknowledgement may fail like everything else; what it promises is package storage's crash test.
 			_ = c.Ack([]storage.Ack{{Position: wire.Position{Ledger: tp.First().Ledger, Entry: 1}}}, nil)
 		}
 	}
-	w.stored = sk.wait(sent)
-	w.failed = len(sk.bad)
+	w.stored = sk.Wait(sent)
+	_, w.failed = sk.Results()
 }
 
 // check opens what a power loss leaves and compares it with what was reported as stored.

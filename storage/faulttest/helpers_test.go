@@ -2,50 +2,14 @@ package faulttest_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"spoolctl/storage"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
-
-// sink collects the results of appends.
-type sink struct {
-	mu   sync.Mutex
-	cond sync.Cond
-	ok   []storage.Appended
-	bad  []storage.Appended
-}
-
-func newSink() *sink {
-	s := &sink{}
-	s.cond.L = &s.mu
-	return s
-}
-
-// Committed implements storage.Sink.
-func (s *sink) Committed(entries []storage.Appended, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.bad = append(s.bad, entries...)
-	} else {
-		s.ok = append(s.ok, entries...)
-	}
-	s.cond.Broadcast()
-}
-
-// wait blocks until n appends have a result and returns those that are stored.
-func (s *sink) wait(n int) []storage.Appended {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.ok)+len(s.bad) < n {
-		s.cond.Wait()
-	}
-	return append([]storage.Appended(nil), s.ok...)
-}
 
 func topicName(t *testing.T) wire.TopicName {
 	t.Helper()
@@ -76,7 +40,7 @@ func entries(t *testing.T, fs vfs.FS) (out []string, found bool) {
 	if !s.HasTopic(topicName(t)) {
 		return nil, false
 	}
-	tp, err := s.OpenTopic(ctx, topicName(t), newSink())
+	tp, err := s.OpenTopic(ctx, topicName(t), storagetest.NewSink())
 	if err != nil {
 		t.Fatal(err)
 	}
