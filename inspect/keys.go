@@ -181,6 +181,10 @@ func decodeValue(k, v []byte) (any, error) {
 			out.Partials[strconv.FormatUint(uint64(e), 10)] = p.Left()
 		}
 		return out, nil
+	case key.Schema:
+		return record.ParseSchema(v)
+	case key.Dedup:
+		return record.ParseProducer(v)
 	case key.Meta:
 		n, _ := binary.Uvarint(v)
 		return n, nil

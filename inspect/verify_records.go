@@ -127,6 +127,12 @@ func (v *verifier) orphans() error {
 			return nil
 		}},
 		{key.Holes, v.orphanHoles},
+		{key.Dedup, func(k, _ []byte) error {
+			if topic, _, err := key.ParseProducer(k); err == nil {
+				owned(k, topic)
+			}
+			return nil
+		}},
 		{key.Extent, func(k, _ []byte) error {
 			if ledger, _, err := key.ParseExtent(k); err == nil {
 				if _, ok := v.ledgers[ledger]; !ok {

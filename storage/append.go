@@ -10,7 +10,7 @@ import (
 	"spoolctl/wire"
 )
 
-// Append is an entry to be stored. Tag, Sequence and Highest are carried back to the Sink untouched.
+// Append is an entry to be stored. It is carried back to the Sink untouched.
 type Append struct {
 	Data        []byte // from the checksum magic on; the store keeps a reference, it must not be changed any more
 	PublishTime int64  // milliseconds since the epoch
@@ -19,6 +19,11 @@ type Append struct {
 	Tag         any
 	Sequence    uint64
 	Highest     uint64
+
+	Producer      *ProducerState // deduplication drops what it has stored already; nil = none
+	Chunk, Chunks int32          // of a message that comes in several entries: which, of how many; else 0
+
+	ForceSync bool // stored when fsynced, also where the sync mode is SyncNone
 }
 
 // Appended is an entry with its position and header. Whether it is stored is the Sink's err.
@@ -27,6 +32,8 @@ type Appended struct {
 	Position wire.Position
 	Header   EntryHeader
 	Took     time.Duration // from queueing, at the most, to being as durable as configured
+
+	Duplicate bool // it was stored before and is not stored again; its position is not known: {-1, -1}
 }
 
 // writer is the open ledger of a topic. What stands above the line belongs to the topic's append lock, what stands below
@@ -37,14 +44,15 @@ type writer struct {
 	rec    record.Ledger // counts of what was queued
 	failed atomic.Bool   // a batch with its entries failed: everything behind it fails too
 
-	extent *record.Extent // of the current epoch
-	epoch  uint64         // of extent
-	batch  *batch         // the batch being built when it last took an entry, with
-	run    *run           // its entries there
+	stopped bool           // one of its entries was refused: those behind it are too
+	extent  *record.Extent // of the current epoch
+	epoch   uint64         // of extent
+	batch   *batch         // the batch being built when it last took an entry, with
+	run     *run           // its entries there
 }
 
 // Append gives the entry its position and queues it; the result comes through the topic's Sink, in order. It waits while
-// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge, or
+// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge, ErrBackpressure, or
 // *UnhealthyError when nothing can be written until the next start; the Sink is then not called.
 func (t *Topic) Append(a Append) error {
 	if len(a.Data) > maxEntryBytes {
@@ -69,20 +77,33 @@ func (t *Topic) Append(a Append) error {
 			return err
 		}
 	}
-	t.assigned.Entries++
-	t.assigned.Messages += int64(a.Messages)
-	t.assigned.Bytes += int64(len(a.Data))
-	o := op{kind: opAppend, ledger: w, item: Appended{
+	if a.numbered() {
+		if _, duplicate := count(a.Producer.queued, &a); duplicate {
+			return t.s.queue.push(op{kind: opDuplicate, ledger: w, item: Appended{Append: a, Position: wire.Position{Ledger: -1, Entry: -1}, Duplicate: true}})
+		}
+	}
+	total := t.assigned
+	total.Entries++
+	total.Messages += int64(a.Messages)
+	total.Bytes += int64(len(a.Data))
+	err := t.s.queue.push(op{kind: opAppend, ledger: w, force: a.ForceSync || t.sync == SyncBatch, item: Appended{
 		Append:   a,
 		Position: wire.Position{Ledger: w.id, Entry: w.rec.Entries},
 		Header: EntryHeader{PublishTime: a.PublishTime, Messages: a.Messages, Checksum: a.Checksum,
-			TotalMessages: t.assigned.Messages, TotalBytes: t.assigned.Bytes},
-	}}
+			TotalMessages: total.Messages, TotalBytes: total.Bytes},
+	}})
+	if err != nil {
+		return err
+	}
+	t.assigned = total
+	if a.numbered() {
+		a.Producer.queued, _ = count(a.Producer.queued, &a)
+	}
 	w.rec.Entries++
 	w.rec.Messages += int64(a.Messages)
 	w.rec.Bytes += int64(len(a.Data))
 	stretch(&w.rec, a.PublishTime)
-	return t.s.queue.push(o)
+	return nil
 }
 
 // stretch widens a ledger's publish-time span.
@@ -119,10 +140,14 @@ func (t *Topic) closedLedger() (id int64, rec record.Ledger) {
 // roll goes on in a new ledger, closing the old one in the same batch. The append lock is held.
 func (t *Topic) roll() (*writer, error) {
 	oldID, old := t.closedLedger()
+	inCommitter, prev := func() {}, (*writer)(nil)
 	if w := t.writer; w == nil || w.failed.Load() {
 		t.mu.RLock()
 		t.assigned = t.ledgers.End()
 		t.mu.RUnlock()
+		inCommitter = t.forgetQueued()
+	} else {
+		prev = w
 	}
 	w := &writer{topic: t, id: t.s.ids.newLedger(), rec: record.Ledger{
 		Created:      t.s.opt.Now(),
@@ -132,6 +157,11 @@ func (t *Topic) roll() (*writer, error) {
 	err := t.s.queue.push(op{
 		kind: opControl,
 		apply: func(b *batch) error {
+			if prev != nil && prev.stopped {
+				w.stopped = true
+				return ErrStoreDeadline
+			}
+			inCommitter()
 			b.usesIDs = true
 			if !old.Closed.IsZero() {
 				if err := b.Set(key.ForLedger(t.id, oldID), old.Append(nil), nil); err != nil {
@@ -161,12 +191,17 @@ func (t *Topic) roll() (*writer, error) {
 	return w, nil
 }
 
+// result turns the result of a batch into that of the ledger's entries in it: what follows a failed one fails too.
+func (w *writer) result(err error) error {
+	if err == nil && w.failed.Load() {
+		err = &UnhealthyError{Cause: fmt.Errorf("an earlier entry of ledger %d was not stored", w.id)}
+	}
+	return err
+}
+
 // completed takes the result of a batch for this topic's entries in it and hands it to the sink.
 func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
-	if err == nil && r.ledger.failed.Load() {
-		err = &UnhealthyError{Cause: fmt.Errorf("an earlier entry of ledger %d was not stored", r.ledger.id)}
-	}
-	if err != nil {
+	if err = r.ledger.result(firstError(r.err, err)); err != nil {
 		r.ledger.failed.Store(true)
 		t.sink.Committed(r.items, err)
 		return
@@ -185,6 +220,10 @@ func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
 		r.items[i].Took = took
 		stretch(&l.Ledger, r.items[i].PublishTime)
 		x.Published(r.items[i].PublishTime)
+		if a := &r.items[i].Append; a.numbered() {
+			a.Producer.stored, _ = count(a.Producer.stored, a)
+			a.Producer.stored.LastUse = t.s.opt.Now()
+		}
 		t.tail.add(Entry{r.items[i].Position, r.items[i].Header, r.items[i].Data})
 	}
 	t.mu.Unlock()

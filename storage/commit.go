@@ -19,10 +19,13 @@ type batch struct {
 	entries int
 	bytes   int64
 	usesIDs bool
-	steps   []step // what to report, in the order of the queue
-	garbage []Garbage
-	failed  error     // why it could not be applied
-	queued  time.Time // when its first operation was queued, at the latest
+	sync    bool // it is durable when fsynced, not before
+
+	producers []*ProducerState // of entries in it
+	steps     []step           // what to report, in the order of the queue
+	garbage   []Garbage
+	failed    error     // why it could not be applied
+	queued    time.Time // when its first operation was queued, at the latest
 }
 
 // step is one report of a batch's result: to a topic about a run of entries, or to a cursor and whoever waits for it, or
@@ -30,6 +33,7 @@ type batch struct {
 // reported before its entries.
 type step struct {
 	run   *run
+	twice *op // an entry that is stored already
 	flush cursorFlush
 	done  func(error) // may be nil
 	err   error       // the operation could not become part of its batch
@@ -40,6 +44,7 @@ type run struct {
 	topic  *Topic
 	ledger *writer
 	items  []Appended
+	err    error // they were refused and are not in the batch
 }
 
 // committer turns the queue into batches: one goroutine builds and applies them, one waits for their fsync and completes
@@ -157,9 +162,16 @@ func (c *committer) forgetLedger(id int64) { delete(c.extents, id) }
 
 func (c *committer) add(b *batch, o *op) {
 	b.ops++
+	if o.kind == opCursor || o.kind == opControl {
+		b.sync = b.sync || c.s.opt.Sync == SyncBatch
+	}
 	switch o.kind {
 	case opAppend:
 		c.addEntry(b, o)
+	case opDuplicate:
+		twice := *o
+		o.ledger.batch = nil // what is queued behind it is reported behind it
+		b.steps = append(b.steps, step{twice: &twice})
 	case opCursor:
 		flush, err := o.cursor.flushInto(b.Batch)
 		b.steps = append(b.steps, step{flush: flush, done: o.done, err: err})
@@ -170,6 +182,11 @@ func (c *committer) add(b *batch, o *op) {
 
 func (c *committer) addEntry(b *batch, o *op) {
 	w, item := o.ledger, &o.item
+	if w.stopped || c.s.queue.late(o.at) {
+		c.refuse(b, w, item)
+		return
+	}
+	b.sync = b.sync || o.force
 	var hdr [record.MaxHeaderLen]byte
 	h := record.AppendHeader(hdr[:0], item.Header)
 	d := b.SetDeferred(key.EntryLen, len(h)+len(item.Data))
@@ -186,13 +203,30 @@ func (c *committer) addEntry(b *batch, o *op) {
 		w.extent, w.epoch = x, c.epoch
 		c.extents[item.Position.Ledger] = x
 	}
+	if item.numbered() {
+		item.Producer.note(b, &item.Append, c.s.opt.Now())
+	}
 	x.Count++
 	x.Published(item.PublishTime)
 	b.entries++
 	b.bytes += int64(len(item.Data))
+	c.report(b, w, item, nil)
+}
+
+// refuse leaves an entry out of b that waited too long, or that stands behind such a one in its ledger. The topic goes on
+// in a new ledger.
+func (c *committer) refuse(b *batch, w *writer, item *Appended) {
+	if !w.stopped {
+		w.stopped, w.batch = true, nil
+	}
+	c.report(b, w, item, ErrStoreDeadline)
+}
+
+// report makes b's completion report an entry; err says that it is not in b.
+func (c *committer) report(b *batch, w *writer, item *Appended, err error) {
 	if w.batch != b {
 		r := c.freeRuns.Get().(*run)
-		r.topic, r.ledger = w.topic, w
+		r.topic, r.ledger, r.err = w.topic, w, err
 		w.batch, w.run = b, r
 		b.steps = append(b.steps, step{run: r})
 	}
@@ -204,13 +238,16 @@ func (c *committer) apply(b *batch) {
 	if b.usesIDs {
 		b.failed = c.s.ids.record(b.Batch)
 	}
+	for _, p := range b.producers {
+		b.failed = firstError(b.failed, p.write(b.Batch))
+	}
 	c.epochBytes += uint64(b.Len()) + uint64(b.Count())*entryOverhead
 	switch {
 	case b.failed != nil || b.Empty() || c.s.fence.err() != nil:
-	case c.s.opt.Sync == SyncNone:
-		b.failed = c.s.db.Apply(b.Batch, pebble.NoSync)
-	default:
+	case b.sync:
 		b.failed = c.s.db.ApplyNoSyncWait(b.Batch, pebble.Sync)
+	default:
+		b.failed = c.s.db.Apply(b.Batch, pebble.NoSync)
 	}
 	// A commit that failed for good is told to the logger only.
 	b.failed = firstError(b.failed, c.s.fence.err())
@@ -220,7 +257,7 @@ func (c *committer) apply(b *batch) {
 // complete waits for a batch and reports its result: entries by topic, then cursors and the rest, in order.
 func (c *committer) complete(b *batch) {
 	err := b.failed
-	if err == nil && !b.Empty() && c.s.opt.Sync == SyncBatch {
+	if err == nil && !b.Empty() && b.sync {
 		err = firstError(b.SyncWait(), c.s.fence.err())
 	}
 	took := time.Since(b.queued)
@@ -235,19 +272,23 @@ func (c *committer) complete(b *batch) {
 		c.s.flusher.garbage(b.garbage)
 	}
 	for i := range b.steps {
-		c.report(&b.steps[i], b.epoch, took, err)
+		c.finish(&b.steps[i], b.epoch, took, err)
 	}
 }
 
-func (c *committer) report(st *step, epoch uint64, took time.Duration, err error) {
+func (c *committer) finish(st *step, epoch uint64, took time.Duration, err error) {
 	if st.err != nil {
 		err = st.err
 	}
 	if r := st.run; r != nil {
 		r.topic.completed(r, epoch, took, err)
 		clear(r.items)
-		r.topic, r.ledger, r.items = nil, nil, r.items[:0]
+		r.topic, r.ledger, r.items, r.err = nil, nil, r.items[:0], nil
 		c.freeRuns.Put(r)
+	}
+	if o := st.twice; o != nil {
+		o.item.Took = took
+		o.ledger.topic.sink.Committed([]Appended{o.item}, o.ledger.result(err))
 	}
 	if st.flush.cursor != nil {
 		st.flush.cursor.flushed(st.flush, err)

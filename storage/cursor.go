@@ -422,3 +422,16 @@ func (c *Cursor) RangeCount() (n int) {
 	c.view(func(st *CursorState, _ Ledgers) { n = st.Acks.Count() })
 	return n
 }
+
+// OldestUnacked returns the header and position of the first stored entry that is not wholly acknowledged; ok is false when
+// there is no backlog.
+func (c *Cursor) OldestUnacked() (h EntryHeader, p wire.Position, ok bool, err error) {
+	c.view(func(st *CursorState, ls Ledgers) {
+		p = st.NextUnacked(ls, st.MarkDelete)
+		ok = ls.Has(p)
+	})
+	if ok {
+		h, _, err = c.t.headerAt(p)
+	}
+	return h, p, ok, err
+}

@@ -9,16 +9,18 @@ import (
 
 // Errors that callers decide by. They come wrapped with what they are about.
 var (
-	ErrNoSpool        = errors.New("no spool")               // the directory holds no spool (read-only opening never makes one)
-	ErrClosed         = errors.New("closed")                 // the store or topic is closed or closing
-	ErrTopicExists    = errors.New("topic already exists")   //
-	ErrTopicNotFound  = errors.New("topic not found")        //
-	ErrTopicOpen      = errors.New("topic is open")          // it must be closed first
-	ErrTerminated     = errors.New("topic is terminated")    // no more entries may be added
-	ErrEntryNotFound  = errors.New("entry not found")        // never written, or trimmed
-	ErrCursorExists   = errors.New("cursor already exists")  //
-	ErrCursorNotFound = errors.New("cursor not found")       //
-	ErrTooLarge       = errors.New("entry is too large")     //
+	ErrNoSpool        = errors.New("no spool")              // the directory holds no spool (read-only opening never makes one)
+	ErrClosed         = errors.New("closed")                // the store or topic is closed or closing
+	ErrTopicExists    = errors.New("topic already exists")  //
+	ErrTopicNotFound  = errors.New("topic not found")       //
+	ErrTopicOpen      = errors.New("topic is open")         // it must be closed first
+	ErrTerminated     = errors.New("topic is terminated")   // no more entries may be added
+	ErrEntryNotFound  = errors.New("entry not found")       // never written, or trimmed
+	ErrCursorExists   = errors.New("cursor already exists") //
+	ErrCursorNotFound = errors.New("cursor not found")      //
+	ErrTooLarge       = errors.New("entry is too large")    //
+	ErrBackpressure   = errors.New("the commit queue stays full")
+	ErrStoreDeadline  = errors.New("the entry waited too long to be stored")
 	ErrBadName        = errors.New("name is not acceptable") // empty, or too long for a key
 )
 

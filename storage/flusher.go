@@ -41,6 +41,7 @@ func startFlusher(s *Store, flushed uint64, dead []Garbage) *flusher {
 		for {
 			select {
 			case <-tick.C:
+				s.queue.tick(s.opt.Now())
 				f.work(ctx)
 			case <-ctx.Done():
 				return

@@ -24,6 +24,8 @@ type TopicState struct {
 	TopicHead
 	Ledgers Ledgers
 	Cursors []*CursorState // by name
+
+	Producers map[string]record.Producer // what deduplication knows, by producer name
 }
 
 // eachTopic calls each for every topic head, by rising id.
@@ -58,6 +60,9 @@ func loadTopic(r pebble.Reader, id, recorded uint64) (*TopicState, error) {
 		return nil, fmt.Errorf("load %s: %w", t.Name, err)
 	}
 	if err := t.loadCursors(r); err != nil {
+		return nil, fmt.Errorf("load %s: %w", t.Name, err)
+	}
+	if err := t.loadProducers(r); err != nil {
 		return nil, fmt.Errorf("load %s: %w", t.Name, err)
 	}
 	return t, nil

@@ -37,10 +37,11 @@ type Options struct {
 	MemTableBytes       uint64        // Pebble's memtable, and so about an epoch; default 64 MiB
 	BlockCacheBytes     int64         // default 64 MiB
 	QueueBytes          int64         // payload bytes that may wait in the commit queue before Append blocks; default 16 MiB
+	QueueOps            int           // operations that may wait there, likewise; default 16 384
+	StoreDeadline       time.Duration // how long an append may wait before it is refused; default 30 s
 }
 
 const (
-	maxQueueOps   = 16 << 10  // operations that may wait in the commit queue
 	maxBatchOps   = 1024      // operations in one commit batch
 	maxBatchBytes = 1 << 20   // payload bytes in one commit batch, unless one entry alone is larger
 	maxInFlight   = 8         // batches that are applied and wait for their fsync
@@ -77,5 +78,11 @@ func (o Options) withDefaults() Options {
 	def(&o.TailCacheBytes, 64<<20)
 	def(&o.BlockCacheBytes, 64<<20)
 	def(&o.QueueBytes, 16<<20)
+	if o.QueueOps == 0 {
+		o.QueueOps = 16 << 10
+	}
+	if o.StoreDeadline == 0 {
+		o.StoreDeadline = 30 * time.Second
+	}
 	return o
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -9,17 +10,20 @@ import (
 type opKind uint8
 
 const (
-	opAppend  opKind = iota // store one entry
-	opCursor                // write what changed of a cursor
-	opControl               // anything else: apply adds to the batch
+	opAppend    opKind = iota // store one entry
+	opDuplicate               // report an entry that is stored already, in its turn
+	opCursor                  // write what changed of a cursor
+	opControl                 // anything else: apply adds to the batch
 )
 
 // op is one operation in the commit queue. The order in the queue is the order on disk.
 type op struct {
 	kind   opKind
-	item   Appended // opAppend
-	ledger *writer  // opAppend
+	item   Appended // opAppend, opDuplicate
+	ledger *writer  // opAppend, opDuplicate
 	cursor *Cursor  // opCursor
+	force  bool     // opAppend: its batch is fsynced, whatever the sync mode
+	at     int64    // opAppend: when it was queued, by the store's coarse clock
 	apply  func(*batch) error
 	done   func(error) // opCursor, opControl: called once, in order, when the operation is as durable as configured
 }
@@ -31,24 +35,51 @@ type queue struct {
 	notFull  sync.Cond
 	ops      []op
 	bytes    int64
+	maxOps   int
 	maxBytes int64
+	deadline time.Duration
 	since    time.Time // when the first of ops was queued
+	waiting  int       // appends that wait for room
 	closed   bool
+
+	// clock is the time of the last tick, in nanoseconds since 1970: reading the time for each entry would cost more than
+	// deadlines of many seconds are worth.
+	clock atomic.Int64
 }
 
-func newQueue(maxBytes int64) *queue {
-	q := &queue{maxBytes: maxBytes}
+func newQueue(o Options) *queue {
+	q := &queue{maxOps: o.QueueOps, maxBytes: o.QueueBytes, deadline: o.StoreDeadline}
 	q.notEmpty.L, q.notFull.L = &q.mu, &q.mu
+	q.tick(o.Now())
 	return q
 }
 
-// push queues o. Appends wait while the queue is full; the rest, which are few and which completions may queue, never
-// wait. It returns ErrClosed when the queue is closed.
-func (q *queue) push(o op) error {
+// tick tells the queue what time it is.
+func (q *queue) tick(now time.Time) {
+	q.clock.Store(now.UnixNano())
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for o.kind == opAppend && !q.closed && (q.bytes >= q.maxBytes || len(q.ops) >= maxQueueOps) {
+	if q.waiting > 0 {
+		q.notFull.Broadcast()
+	}
+}
+
+// late reports whether what was queued at a time of the clock has waited too long.
+func (q *queue) late(at int64) bool { return q.clock.Load()-at > int64(q.deadline) }
+
+// push queues o. Appends wait while the queue is full; the rest, which are few and which completions may queue, never
+// wait. It returns ErrClosed when the queue is closed, ErrBackpressure when it stays full for longer than the deadline.
+func (q *queue) push(o op) error {
+	o.at = q.clock.Load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for o.kind == opAppend && !q.closed && (q.bytes >= q.maxBytes || len(q.ops) >= q.maxOps) {
+		if q.late(o.at) {
+			return ErrBackpressure
+		}
+		q.waiting++
 		q.notFull.Wait()
+		q.waiting--
 	}
 	if q.closed {
 		return ErrClosed

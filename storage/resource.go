@@ -21,6 +21,8 @@ const (
 	KindPartitioned   Kind = 'p' // full name of the topic, without a partition
 	KindTopicPolicies Kind = 'o' // full name of the topic
 	KindSchemas       Kind = 's' // tenant/namespace/topic: see SchemaSubject
+	KindSettings      Kind = 'c' // "broker": what was changed of the daemon's configuration at run time
+	KindHistory       Kind = 'h' // revisions of other resources; see ResourceHistory
 )
 
 // String returns the kind's name.
@@ -36,6 +38,10 @@ func (k Kind) String() string {
 		return "topic policies"
 	case KindSchemas:
 		return "schemas"
+	case KindSettings:
+		return "settings"
+	case KindHistory:
+		return "history"
 	}
 	return fmt.Sprintf("kind %q", byte(k))
 }
@@ -69,7 +75,14 @@ func (s *Store) PutResource(ctx context.Context, kind Kind, path string, v any) 
 	if err != nil {
 		return fmt.Errorf("encode %s %s: %w", kind, path, err)
 	}
-	err = s.control(ctx, func(b *batch) error { return b.Set(key.ForResource(byte(kind), path), doc, nil) })
+	err = s.control(ctx, func(b *batch) error {
+		if kind.hasHistory() {
+			if err := addRevision(s.db, b, kind, path, doc, s.opt.Now()); err != nil {
+				return err
+			}
+		}
+		return b.Set(key.ForResource(byte(kind), path), doc, nil)
+	})
 	if err != nil {
 		return fmt.Errorf("store %s %s: %w", kind, path, err)
 	}
@@ -78,7 +91,14 @@ func (s *Store) PutResource(ctx context.Context, kind Kind, path string, v any) 
 
 // DeleteResource removes a resource, if it is there; durable on return.
 func (s *Store) DeleteResource(ctx context.Context, kind Kind, path string) error {
-	err := s.control(ctx, func(b *batch) error { return b.Delete(key.ForResource(byte(kind), path), nil) })
+	err := s.control(ctx, func(b *batch) error {
+		if kind.hasHistory() {
+			if err := addRevision(s.db, b, kind, path, []byte("null"), s.opt.Now()); err != nil {
+				return err
+			}
+		}
+		return b.Delete(key.ForResource(byte(kind), path), nil)
+	})
 	if err != nil {
 		return fmt.Errorf("delete %s %s: %w", kind, path, err)
 	}

@@ -56,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	f := newFence(o.FS)
 	po := pebbleOptions(o, f, pebbleLogger{o.Logger, f})
-	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o.QueueBytes), open: map[string]*Topic{}}
+	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), open: map[string]*Topic{}}
 	po.EventListener = &pebble.EventListener{
 		DataCorruption:  func(info pebble.DataCorruptionInfo) { s.unhealthy(info.Details) },
 		BackgroundError: f.background,

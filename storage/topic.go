@@ -26,6 +26,7 @@ type Topic struct {
 	assigned Totals     // of the topic up to the last queued entry
 	closing  bool
 	ended    bool // terminated
+	sync     SyncMode
 
 	mu      sync.RWMutex // guards what follows; never held across I/O
 	head    record.Topic
@@ -33,7 +34,9 @@ type Topic struct {
 	tail    tailCache
 	cursors map[string]*Cursor
 	policy  TrimPolicy
-	closed  bool // nothing of it is written any more
+
+	producers map[string]*ProducerState // for deduplication, by name
+	closed    bool                      // nothing of it is written any more
 }
 
 // TopicOptions are for creating a topic.
@@ -141,13 +144,16 @@ func (s *Store) loadByName(full string) (*TopicState, error) {
 func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic {
 	t := &Topic{
 		s: s, id: st.ID, name: name, full: st.Name, sink: sink,
-		assigned: st.Ledgers.End(), ended: st.Terminated,
-		head: st.Topic, ledgers: st.Ledgers, cursors: map[string]*Cursor{},
+		assigned: st.Ledgers.End(), ended: st.Terminated, sync: s.opt.Sync,
+		head: st.Topic, ledgers: st.Ledgers, cursors: map[string]*Cursor{}, producers: map[string]*ProducerState{},
 		tail: tailCache{used: &s.tailUsed, budget: s.opt.TailCacheBytes},
 	}
 	// An empty open ledger is taken on; one with entries is what a crash left: it is closed when the next one opens.
 	if l := st.Ledgers.last(); l.State == record.LedgerOpen && l.Entries == 0 {
 		t.writer = &writer{topic: t, id: l.ID, rec: l.Ledger}
+	}
+	for name, rec := range st.Producers {
+		t.producers[name] = t.newProducerState(name, rec)
 	}
 	for _, c := range st.Cursors {
 		t.cursors[c.Name] = newCursor(t, *c, true)
@@ -175,9 +181,11 @@ func (s *Store) DeleteTopic(ctx context.Context, name wire.TopicName) error {
 		}
 		holesLower, holesUpper := key.ForHolesOfTopic(st.ID)
 		cursorsLower, cursorsUpper := key.ForCursors(st.ID)
+		producersLower, producersUpper := key.ForProducers(st.ID)
 		return firstError(
 			b.DeleteRange(holesLower, holesUpper, nil),
 			b.DeleteRange(cursorsLower, cursorsUpper, nil),
+			b.DeleteRange(producersLower, producersUpper, nil),
 			b.Delete(key.ForTopic(st.ID), nil))
 	})
 	if err != nil {
@@ -385,4 +393,12 @@ func (t *Topic) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
 	spans := t.ledgers.spansSince(ms, t.ledgers.First(), end, 1<<62)
 	t.mu.RUnlock()
 	return t.reader().seekTime(ctx, spans, ms, end)
+}
+
+// SetSync sets when the topic's entries count as stored from now on; the store's mode is what it begins with. Cursors and
+// all else follow the store's mode.
+func (t *Topic) SetSync(m SyncMode) {
+	t.appendMu.Lock()
+	defer t.appendMu.Unlock()
+	t.sync = m
 }

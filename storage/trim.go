@@ -93,7 +93,14 @@ type TrimResult struct {
 
 // Trim removes the ledgers that no cursor needs and retention does not keep; durable on return.
 func (t *Topic) Trim(ctx context.Context) (TrimResult, error) {
-	drop := t.toTrim()
+	t.mu.RLock()
+	p := t.policy
+	t.mu.RUnlock()
+	return t.trim(ctx, p)
+}
+
+func (t *Topic) trim(ctx context.Context, p TrimPolicy) (TrimResult, error) {
+	drop := t.toTrim(p)
 	var res TrimResult
 	if len(drop) == 0 {
 		return res, nil
@@ -128,14 +135,14 @@ func (t *Topic) Trim(ctx context.Context) (TrimResult, error) {
 }
 
 // toTrim returns copies of the ledgers that may go now.
-func (t *Topic) toTrim() (drop []*Ledger) {
+func (t *Topic) toTrim(p TrimPolicy) (drop []*Ledger) {
 	var marks []mark
 	for _, c := range t.Cursors() {
 		marks = append(marks, mark{c.Name(), c.DurableMarkDelete()})
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for i, tr := range t.ledgers.trimmable(marks, t.policy, t.s.opt.Now()) {
+	for i, tr := range t.ledgers.trimmable(marks, p, t.s.opt.Now()) {
 		if !tr.OK {
 			break
 		}

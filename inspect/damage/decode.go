@@ -50,6 +50,14 @@ func Decode(k, v []byte) error {
 		}
 	case key.Resource:
 		_, _, err = key.ParseResource(k)
+	case key.Schema:
+		if _, _, err = key.ParseSchema(k); err == nil {
+			_, err = record.ParseSchema(v)
+		}
+	case key.Dedup:
+		if _, _, err = key.ParseProducer(k); err == nil {
+			_, err = record.ParseProducer(v)
+		}
 	}
 	return err
 }

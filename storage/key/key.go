@@ -175,6 +175,20 @@ func ParseHoles(k []byte) (topic, cursor uint64, ledger int64, err error) {
 	return v[0], v[1], int64(v[2]), err
 }
 
+// ForProducer returns the key of what deduplication knows of a producer.
+func ForProducer(topic uint64, name string) []byte { return append(join(Dedup, topic), name...) }
+
+// ForProducers returns the half-open range of all such keys of one topic.
+func ForProducers(topic uint64) (lower, upper []byte) { return span(Dedup, topic) }
+
+// ParseProducer splits such a key.
+func ParseProducer(k []byte) (topic uint64, name string, err error) {
+	if len(k) < 10 || Family(k[0]) != Dedup {
+		return 0, "", malformed(k, Dedup)
+	}
+	return binary.BigEndian.Uint64(k[1:]), string(k[9:]), nil
+}
+
 // ForMeta returns the key of a store-wide fact.
 func ForMeta(name string) []byte { return append([]byte{byte(Meta)}, name...) }
 

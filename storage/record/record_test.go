@@ -148,5 +148,10 @@ func FuzzParse(f *testing.F) {
 		record.ParseExtent(1, b)
 		record.ParseCursor(b)
 		record.ParseHoles(b)
+		if p, err := record.ParseProducer(b); err == nil {
+			if again, err := record.ParseProducer(p.Append(nil)); err != nil || again != p {
+				t.Errorf("%+v became %+v, %v", p, again, err)
+			}
+		}
 	})
 }

@@ -1,0 +1,36 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+)
+
+// Roll closes the open ledger when it has entries, so that appends go on in a new one; durable on return.
+func (t *Topic) Roll(ctx context.Context) error {
+	t.appendMu.Lock()
+	err := error(nil)
+	if _, open := t.closedLedger(); t.closing {
+		err = ErrClosed
+	} else if open.Entries > 0 {
+		_, err = t.roll()
+	}
+	t.appendMu.Unlock()
+	if err != nil {
+		return err
+	}
+	return t.s.control(ctx, func(*batch) error { return nil })
+}
+
+// Truncate moves every cursor to the end and removes all ledgers but the newest, which is empty then unless entries were
+// added meanwhile; retention is not asked. Durable on return.
+func (t *Topic) Truncate(ctx context.Context) (TrimResult, error) {
+	if err := t.Roll(ctx); err != nil {
+		return TrimResult{}, fmt.Errorf("truncate %s: %w", t.full, err)
+	}
+	for _, c := range t.Cursors() {
+		if err := c.Clear(ctx); err != nil {
+			return TrimResult{}, fmt.Errorf("truncate %s: %w", t.full, err)
+		}
+	}
+	return t.trim(ctx, TrimPolicy{})
+}
