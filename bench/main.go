@@ -6,14 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
+	"spoolctl/bench/report"
 	"spoolctl/bench/scenario"
 )
 
@@ -21,7 +19,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -29,54 +29,98 @@ func main() {
 
 // run measures the named scenarios, or all of them.
 func run(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	rounds := fs.Int("rounds", 3, "rounds; in each, every side runs once")
-	scale := fs.Float64("scale", 1, "of the number of messages")
-	dir := fs.String("dir", "", "folder for spools and logs (default: a temporary one)")
-	spoold := fs.String("spoold", "", "the spoold program (default: built from this checkout)")
-	fs.Usage = func() { usage(fs) }
-	names, rest := []string{}, args
-	for len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		names, rest = append(names, rest[0]), rest[1:]
-	}
-	if err := fs.Parse(rest); err != nil {
-		return err
-	}
-	chosen, err := choose(append(names, fs.Args()...))
+	var o options
+	chosen, err := o.parse(args)
 	if err != nil {
 		return err
 	}
-	e := scenario.Env{Spoold: *spoold, Dir: *dir, Scale: *scale}
-	if e.Dir == "" {
-		if e.Dir, err = os.MkdirTemp("", "spoolctl-bench-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(e.Dir)
+	e, err := o.env(ctx)
+	if err != nil {
+		return err
 	}
-	if e.Spoold == "" {
-		e.Spoold = filepath.Join(e.Dir, "spoold")
-		build := exec.CommandContext(ctx, "go", "build", "-o", e.Spoold, "./cmd/spoold")
-		build.Dir, build.Stderr = "..", os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build spoold: %w", err)
+	defer func() { _ = os.RemoveAll(programs(e)) }() // what stays is in the way of nobody
+	r := report.Report{Machine: report.ThisMachine(), Rounds: o.rounds, Scale: o.scale, Limits: o.limitsText()}
+	var failed []error
+	for _, s := range chosen {
+		out := s.Run(ctx, e, o.rounds, func(line string) { fmt.Fprintln(os.Stderr, line) })
+		r.Outcomes = append(r.Outcomes, out)
+		if out.Err != nil {
+			fmt.Fprintln(os.Stderr, "failed:", out.Err)
+			failed = append(failed, out.Err)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return measure(ctx, e, chosen, *rounds)
+	fmt.Fprintln(os.Stderr, "logs:", e.Logs())
+	if err := r.Text(os.Stdout); err != nil {
+		return err
+	}
+	if o.write != "" && ctx.Err() == nil {
+		failed = append(failed, writePage(o.write, r))
+	}
+	return errors.Join(failed...)
+}
+
+func writePage(name string, r report.Report) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Markdown(f), f.Close())
+}
+
+// parse reads flags and names, in any order.
+func (o *options) parse(args []string) ([]scenario.Scenario, error) {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	o.register(fs)
+	fs.Usage = func() { usage(fs) }
+	var names []string
+	for rest := args; ; rest = fs.Args()[1:] {
+		if err := fs.Parse(rest); err != nil {
+			return nil, err
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		names = append(names, fs.Arg(0))
+	}
+	if o.rounds < 1 || o.scale <= 0 {
+		return nil, errors.New("--rounds and --scale must be above 0")
+	}
+	if len(names) > 0 && names[0] == "run" {
+		names = names[1:]
+	}
+	return choose(names)
 }
 
 func usage(fs *flag.FlagSet) {
-	fmt.Fprintln(fs.Output(), "usage: bench all|SCENARIO… [flags]\n\nscenarios:")
+	fmt.Fprintln(fs.Output(), "usage: bench [run] all|SCENARIO… [flags]\n\nscenarios:")
 	for _, s := range scenario.All() {
-		fmt.Fprintf(fs.Output(), "  %-16s %s\n", s.Name, s.What)
+		fmt.Fprintf(fs.Output(), "  %-16s %s%s\n", s.Name, s.What, rows(s))
 	}
 	fmt.Fprintln(fs.Output(), "\nflags:")
 	fs.PrintDefaults()
 }
 
+// rows names the rows of the table of targets that a scenario is about.
+func rows(s scenario.Scenario) string {
+	var out []string
+	for _, t := range s.Targets {
+		if t.Row != "" && !slices.Contains(out, t.Row) {
+			out = append(out, t.Row)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (row " + strings.Join(out, ", ") + ")"
+}
+
 func choose(names []string) ([]scenario.Scenario, error) {
 	all := scenario.All()
 	if len(names) == 0 {
-		return nil, errors.New("name scenarios, or all; see -help")
+		return nil, errors.New("name scenarios, or all; see --help")
 	}
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil
@@ -85,32 +129,9 @@ func choose(names []string) ([]scenario.Scenario, error) {
 	for _, n := range names {
 		i := slices.IndexFunc(all, func(s scenario.Scenario) bool { return s.Name == n })
 		if i < 0 {
-			return nil, fmt.Errorf("no scenario %q; see -help", n)
+			return nil, fmt.Errorf("no scenario %q; see --help", n)
 		}
 		out = append(out, all[i])
 	}
 	return out, nil
-}
-
-func measure(ctx context.Context, e scenario.Env, chosen []scenario.Scenario, rounds int) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ROW\tSCENARIO\tAGAINST\tRATIO\tLEAST..MOST\tMUST\tGOAL\tRESULT\tSPOOLD\tOTHER\tUNIT")
-	for _, s := range chosen {
-		ratios, err := s.Run(ctx, e, rounds, func(line string) { fmt.Fprintln(os.Stderr, line) })
-		if err != nil {
-			return err
-		}
-		for _, r := range ratios {
-			verdict := "missed"
-			switch {
-			case r.Ratio >= r.Goal:
-				verdict = "goal"
-			case r.Ratio >= r.Must:
-				verdict = "must"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%.2f\t%.2f..%.2f\t%.2f\t%.2f\t%s\t%.0f\t%.0f\t%s\n",
-				s.Row, s.Name, r.Against, r.Ratio, r.LeastRatio, r.MostRatio, r.Must, r.Goal, verdict, r.Ours, r.Theirs, s.Unit)
-		}
-	}
-	return w.Flush()
 }

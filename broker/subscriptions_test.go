@@ -114,6 +114,32 @@ func TestNackCountsAndDeadLetters(t *testing.T) {
 }
 
 // Two processes number their consumers alike; they must not get into each other's way.
+// TestSubscribeAtOnce lets several connections make one subscription at the same moment: all of them are attached.
+func TestSubscribeAtOnce(t *testing.T) {
+	d := start(t)
+	name := newTopic()
+	clients := []pulsar.Client{d.client(), d.client(), d.client(), d.client()}
+	newProducer(t, clients[0], name)
+	for round := range 10 {
+		var wg sync.WaitGroup
+		sub := fmt.Sprint("sub-", round)
+		for _, c := range clients {
+			wg.Go(func() {
+				x, err := c.Subscribe(pulsar.ConsumerOptions{Topic: name, SubscriptionName: sub, Type: pulsar.Shared})
+				if err != nil {
+					t.Errorf("%s: %v", sub, err)
+					return
+				}
+				t.Cleanup(x.Close)
+			})
+		}
+		wg.Wait()
+		if got := len(d.subscription(name, sub).Consumers()); got != len(clients) {
+			t.Errorf("%s has %d consumers", sub, got)
+		}
+	}
+}
+
 func TestEqualConsumerIDsOnOneSharedSubscription(t *testing.T) {
 	d := start(t)
 	name := newTopic()

@@ -156,6 +156,9 @@ func (c *crash) run() {
 	c.checkOffline(c.left)
 }
 
+// numbered reports whether the seed's publishes take part in deduplication.
+func (c *crash) numbered() bool { return c.seed%2 == 0 }
+
 func (c *crash) step(s *storage.Store) {
 	ctx := context.Background()
 	ct := c.topics[c.rng.IntN(len(c.topics))]
@@ -216,7 +219,11 @@ func (c *crash) step(s *storage.Store) {
 		for range 1 + c.rng.IntN(30) {
 			data := make([]byte, 8+c.rng.IntN(600))
 			copy(data, fmt.Sprintf("%08d", ct.sent))
-			if err := ct.tp.Append(storage.Append{Data: data, PublishTime: int64(ct.sent), Messages: 1 + int32(ct.sent%3)}); err != nil {
+			a := storage.Append{Data: data, PublishTime: int64(ct.sent), Messages: 1 + int32(ct.sent%3), Sequence: uint64(ct.sent)}
+			if c.numbered() {
+				a.Producer = ct.tp.ProducerState("producer")
+			}
+			if err := ct.tp.Append(a); err != nil {
 				c.Fatalf("seed %d: %v", c.seed, err)
 			}
 			ct.sent++
@@ -254,6 +261,9 @@ func (c *crash) check(s *storage.Store, ct *crashTopic, pr promise) {
 			have[e.Position] = string(e.Data)
 			next = tp.Next(e.Position)
 		}
+	}
+	if known := tp.ProducerState("producer").LastSequence(); c.numbered() && lastSeq >= 0 && known != int64(lastSeq) {
+		c.Errorf("seed %d: %s: the last entry is publish %d, deduplication knows %d", c.seed, ct.name, lastSeq, known)
 	}
 	kept := int64(0)
 	for _, p := range pr.entries {

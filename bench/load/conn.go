@@ -3,15 +3,19 @@ package load
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 
 	"spoolctl/wire"
 	"spoolctl/wire/pb"
 )
 
+// askAtOnce is how many requests wait for their answers together.
+const askAtOnce = 256
+
 // Conn is one connection to a broker, past the handshake. Reading and writing may go on at the same time.
 type Conn struct {
-	nc      net.Conn
+	nc      io.ReadWriteCloser
 	in      *wire.FrameReader
 	request uint64
 }
@@ -25,45 +29,74 @@ func Dial(ctx context.Context, addr string) (*Conn, error) {
 	}
 	c := &Conn{nc: nc, in: wire.NewFrameReader(nc, wire.DefaultMaxMessageSize+wire.FramePadding)}
 	version, protocol := "spoolctl-bench", int32(20)
-	if _, err := c.ask(&pb.BaseCommand{Type: pb.BaseCommand_CONNECT.Enum(), Connect: &pb.CommandConnect{ClientVersion: &version, ProtocolVersion: &protocol}}, pb.BaseCommand_CONNECTED); err != nil {
-		nc.Close()
+	hello := &pb.BaseCommand{Type: pb.BaseCommand_CONNECT.Enum(), Connect: &pb.CommandConnect{ClientVersion: &version, ProtocolVersion: &protocol}}
+	if err := c.ask(1, func(int) *pb.BaseCommand { return hello }, pb.BaseCommand_CONNECTED); err != nil {
+		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
 // Close closes the connection.
-func (c *Conn) Close() error { return c.nc.Close() }
+func (c *Conn) Close() { c.nc.Close() }
 
-// ask sends a command and waits for the answer of a type; ERROR becomes an error.
-func (c *Conn) ask(cmd *pb.BaseCommand, want pb.BaseCommand_Type) (*pb.BaseCommand, error) {
-	b, err := wire.AppendCommand(nil, cmd)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.nc.Write(b); err != nil {
-		return nil, err
-	}
-	for {
-		f, err := c.in.Next()
-		if err != nil {
-			return nil, err
+// closeWith closes the connection when ctx ends, which ends waiting for the broker; call the result when done.
+func (c *Conn) closeWith(ctx context.Context) (done func() bool) {
+	return context.AfterFunc(ctx, c.Close)
+}
+
+// ask sends n commands and waits for as many answers of a type; ERROR becomes an error.
+func (c *Conn) ask(n int, command func(i int) *pb.BaseCommand, want pb.BaseCommand_Type) error {
+	var out []byte
+	for i := 0; i < n; {
+		out = out[:0]
+		asked := 0
+		for ; asked < askAtOnce && i < n; asked++ {
+			var err error
+			if out, err = wire.AppendCommand(out, command(i)); err != nil {
+				return err
+			}
+			i++
 		}
-		answer, err := wire.ParseCommand(f.Command)
-		if err != nil {
-			return nil, err
+		if _, err := c.nc.Write(out); err != nil {
+			return err
 		}
-		switch answer.GetType() {
-		case want:
-			return answer, nil
-		case pb.BaseCommand_ERROR:
-			return nil, fmt.Errorf("broker: %s: %s", answer.GetError().GetError(), answer.GetError().GetMessage())
-		case pb.BaseCommand_PING:
-			if _, err := c.nc.Write(wire.AppendPong(nil)); err != nil {
-				return nil, err
+		for ; asked > 0; asked-- {
+			if err := c.answer(want); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+func (c *Conn) answer(want pb.BaseCommand_Type) error {
+	for {
+		f, err := c.in.Next()
+		if err != nil {
+			return err
+		}
+		answer, err := wire.ParseCommand(f.Command)
+		if err != nil {
+			return err
+		}
+		switch answer.GetType() {
+		case want:
+			return nil
+		case pb.BaseCommand_ERROR:
+			return fmt.Errorf("broker: %s: %s", answer.GetError().GetError(), answer.GetError().GetMessage())
+		case pb.BaseCommand_PING:
+			if _, err := c.nc.Write(wire.AppendPong(nil)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// settle waits until the broker has worked through everything that was sent on this connection.
+func (c *Conn) settle() error {
+	ping := &pb.BaseCommand{Type: pb.BaseCommand_PING.Enum(), Ping: &pb.CommandPing{}}
+	return c.ask(1, func(int) *pb.BaseCommand { return ping }, pb.BaseCommand_PONG)
 }
 
 func (c *Conn) next() *uint64 {
@@ -72,23 +105,39 @@ func (c *Conn) next() *uint64 {
 	return &id
 }
 
-// Producer makes a producer with the given id.
-func (c *Conn) Producer(topic string, id uint64) error {
-	_, err := c.ask(&pb.BaseCommand{Type: pb.BaseCommand_PRODUCER.Enum(), Producer: &pb.CommandProducer{Topic: &topic, ProducerId: &id, RequestId: c.next()}}, pb.BaseCommand_PRODUCER_SUCCESS)
-	return err
+// Producers makes a producer for each topic; the place in the list is its id.
+func (c *Conn) Producers(topics []string) error {
+	return c.ask(len(topics), func(i int) *pb.BaseCommand {
+		id := uint64(i)
+		return &pb.BaseCommand{Type: pb.BaseCommand_PRODUCER.Enum(), Producer: &pb.CommandProducer{Topic: &topics[i], ProducerId: &id, RequestId: c.next()}}
+	}, pb.BaseCommand_PRODUCER_SUCCESS)
 }
 
-// Subscribe attaches a consumer to a durable subscription that starts at the earliest message.
-func (c *Conn) Subscribe(topic, subscription string, id uint64, typ pb.CommandSubscribe_SubType) error {
-	_, err := c.ask(&pb.BaseCommand{Type: pb.BaseCommand_SUBSCRIBE.Enum(), Subscribe: &pb.CommandSubscribe{
-		Topic: &topic, Subscription: &subscription, ConsumerId: &id, RequestId: c.next(), SubType: &typ,
-		InitialPosition: pb.CommandSubscribe_Earliest.Enum(),
-	}}, pb.BaseCommand_SUCCESS)
-	return err
+// Subscription names what a consumer attaches to.
+type Subscription struct {
+	Topic, Name string
+	Type        pb.CommandSubscribe_SubType
 }
 
-// Entry builds what a producer sends as one message of a payload, from the checksum magic on.
-func Entry(payload []byte, publishTime uint64) []byte {
-	name, seq := "bench", uint64(0)
-	return wire.BuildEntry(&pb.MessageMetadata{ProducerName: &name, SequenceId: &seq, PublishTime: &publishTime}, payload)
+// Subscribe attaches a consumer to each subscription, all durable and from the earliest message on; the place in the list
+// is the consumer's id.
+func (c *Conn) Subscribe(subs ...Subscription) error {
+	return c.ask(len(subs), func(i int) *pb.BaseCommand {
+		id := uint64(i)
+		return &pb.BaseCommand{Type: pb.BaseCommand_SUBSCRIBE.Enum(), Subscribe: &pb.CommandSubscribe{
+			Topic: &subs[i].Topic, Subscription: &subs[i].Name, ConsumerId: &id, RequestId: c.next(), SubType: &subs[i].Type,
+			InitialPosition: pb.CommandSubscribe_Earliest.Enum(),
+		}}
+	}, pb.BaseCommand_SUCCESS)
+}
+
+// CreateSubscriptions makes subscriptions that nobody is attached to.
+func CreateSubscriptions(ctx context.Context, addr string, subs ...Subscription) error {
+	c, err := Dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer c.closeWith(ctx)()
+	return c.Subscribe(subs...)
 }

@@ -2,8 +2,8 @@ package load
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"spoolctl/wire"
@@ -12,97 +12,114 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Consume is a run of receiving over one connection, acknowledging each message by itself.
+// Consume is a run of receiving over one connection.
 type Consume struct {
 	Addr         string
-	Topic        string
-	Subscription string
-	Type         pb.CommandSubscribe_SubType
-	Messages     int
-	Permits      int  // messages under way, at most
-	Latency      bool // payloads start with the time they were sent (Stamp)
-	Ready        func()
+	Subscription Subscription
+	Goal         *Goal // consumers that share one end together
+	Permits      int   // messages under way, at most
+	AckEvery     int   // 1 = every message, by itself; 2 = every other one; 0 = none
+
+	Latency *hdrhistogram.Histogram // microseconds since the stamp; nil = not measured
+	Count   *atomic.Int64           // counts messages; nil = nobody looks
+	Ready   func()                  // called when messages can come
 }
 
-// Stamp writes the time into a payload, for measuring latency.
-func Stamp(payload []byte) { binary.BigEndian.PutUint64(payload, uint64(time.Now().UnixNano())) }
-
-// Run receives and acknowledges; the time counts from the first message.
-func (r Consume) Run(ctx context.Context) (Result, error) {
+// Run receives until the goal is reached. It returns when the broker has taken the acknowledgements.
+func (r Consume) Run(ctx context.Context) error {
 	c, err := Dial(ctx, r.Addr)
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { c.Close() })
-	defer stop()
-	if err := c.Subscribe(r.Topic, r.Subscription, 1, r.Type); err != nil {
-		return Result{}, err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer c.closeWith(ctx)()
+	go func() { // ends with ctx, which ends with Run
+		select {
+		case <-r.Goal.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := c.Subscribe(r.Subscription); err != nil {
+		return err
 	}
-	if _, err := c.nc.Write(wire.AppendFlow(nil, 1, uint32(r.Permits))); err != nil {
-		return Result{}, err
+	if _, err := c.nc.Write(wire.AppendFlow(nil, 0, uint32(r.Permits))); err != nil {
+		return err
 	}
-	if r.Ready != nil {
-		r.Ready()
+	r.Ready()
+	switch err := r.receive(c); {
+	case r.Goal.reached():
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %d messages are missing: %w", r.Subscription.Name, r.Goal.Left(), err)
 	}
-	res := Result{}
-	if r.Latency {
-		res.Latency = hdrhistogram.New(1, 60_000_000, 3)
-	}
-	var start time.Time
+	r.Goal.at = time.Now()
+	err = c.settle()
+	close(r.Goal.done)
+	return err
+}
+
+// receive returns nil only for the consumer that reaches the goal.
+func (r Consume) receive(c *Conn) error {
 	var out []byte
-	taken := 0
-	for res.Messages < r.Messages {
+	taken, n := 0, 0
+	for last := false; !last; {
 		f, err := c.in.Next()
 		if err != nil {
-			return res, fmt.Errorf("after %d of %d messages: %w", res.Messages, r.Messages, err)
+			return err
 		}
 		typ, body, err := wire.CommandType(f.Command)
 		if err != nil {
-			return res, err
+			return err
 		}
 		switch typ {
 		case pb.BaseCommand_MESSAGE:
 			m, err := wire.ParseMessage(body)
 			if err != nil {
-				return res, err
+				return err
 			}
-			if res.Messages == 0 {
-				start = time.Now()
-			}
-			res.Messages++
-			if r.Latency {
-				if err := r.record(res.Latency, f.Payload); err != nil {
-					return res, err
+			if r.Latency != nil {
+				if err := record(r.Latency, f.Payload); err != nil {
+					return err
 				}
 			}
-			out = wire.AppendAck(out, &wire.Ack{ConsumerID: 1, ValidationError: -1, IDs: []wire.AckID{{Position: m.Position, Partition: -1, Batch: -1}}})
+			if n++; r.AckEvery > 0 && n%r.AckEvery == 0 {
+				out = appendAck(out, m.Position)
+			}
 			if taken++; taken >= r.Permits/2 {
-				out = wire.AppendFlow(out, 1, uint32(taken))
+				out = wire.AppendFlow(out, 0, uint32(taken))
 				taken = 0
 			}
+			if r.Count != nil {
+				r.Count.Add(1)
+			}
+			last = r.Goal.one()
 		case pb.BaseCommand_PING:
 			out = wire.AppendPong(out)
 		case pb.BaseCommand_ACTIVE_CONSUMER_CHANGE:
 		default:
-			return res, fmt.Errorf("consume: broker sent %s", typ)
+			return fmt.Errorf("consume: broker sent %s", typ)
 		}
-		if len(out) >= flushBytes || c.in.Buffered() == 0 || res.Messages == r.Messages {
+		if len(out) >= flushBytes || last || len(out) > 0 && c.in.Buffered() == 0 {
 			if _, err := c.nc.Write(out); err != nil {
-				return res, err
+				return err
 			}
 			out = out[:0]
 		}
 	}
-	res.Took = time.Since(start)
-	return res, nil
+	return nil
 }
 
-func (r Consume) record(h *hdrhistogram.Histogram, entry []byte) error {
+func appendAck(dst []byte, at wire.Position) []byte {
+	return wire.AppendAck(dst, &wire.Ack{ValidationError: -1, IDs: []wire.AckID{{Position: at, Partition: -1, Batch: -1}}})
+}
+
+func record(h *hdrhistogram.Histogram, entry []byte) error {
 	parts, err := wire.SplitEntry(entry)
 	if err != nil {
 		return err
 	}
-	sent := int64(binary.BigEndian.Uint64(parts.Payload))
-	return h.RecordValue(max(1, (time.Now().UnixNano()-sent)/1000))
+	return h.RecordValue(max(1, Age(parts.Payload).Microseconds()))
 }

@@ -4,119 +4,129 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"spoolctl/wire"
 	"spoolctl/wire/pb"
+)
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+const (
+	flushBytes = 64 << 10              // gathered before they are written to the socket
+	sendAtOnce = 256                   // messages, before the window is asked again
+	lagCheck   = 50 * time.Microsecond // between two looks at consumers that are behind
 )
 
 // Publish is a run of publishing over one connection.
 type Publish struct {
 	Addr     string
 	Topics   []string // one producer each; messages go round
-	Payload  []byte
+	Ring     *Ring
 	Messages int
 	Window   int     // messages without a receipt, at most
-	Rate     float64 // messages per second; 0 = as fast as the window allows
+	Rate     float64 // messages per second, each stamped with the time it was due; 0 = as fast as the window allows
+
+	Receipts  *atomic.Int64   // counts receipts; nil = nobody looks
+	Consumers []*atomic.Int64 // counts of messages received, where a broker drops what a consumer is too slow for
+	Lag       int64           // how far the slowest of them may be behind
 }
 
-// Result is what a run measured.
-type Result struct {
-	Messages int
-	Took     time.Duration
-	Latency  *hdrhistogram.Histogram // microseconds; nil when not measured
+// Published is what a run measured.
+type Published struct {
+	Start time.Time // of the first message
+	Took  time.Duration
 }
 
-// PerSecond returns messages per second.
-func (r Result) PerSecond() float64 { return float64(r.Messages) / r.Took.Seconds() }
-
-// flushBytes is how much is gathered before it is written to the socket.
-const flushBytes = 64 << 10
-
-// Run publishes and waits for every receipt.
-func (p Publish) Run(ctx context.Context) (Result, error) {
+// Run publishes and waits for every receipt. Making the producers is not part of the time.
+func (p Publish) Run(ctx context.Context) (Published, error) {
 	c, err := Dial(ctx, p.Addr)
 	if err != nil {
-		return Result{}, err
+		return Published{}, err
 	}
 	defer c.Close()
-	for i, t := range p.Topics {
-		if err := c.Producer(t, uint64(i)); err != nil {
-			return Result{}, err
-		}
+	defer c.closeWith(ctx)()
+	if err := c.Producers(p.Topics); err != nil {
+		return Published{}, err
 	}
-	entry := Entry(p.Payload, uint64(time.Now().UnixMilli()))
 	w := newWindow(p.Window)
 	start := time.Now()
 	var writeErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		writeErr = p.write(ctx, c, entry, w)
-		if writeErr != nil {
+		if writeErr = p.write(ctx, c, w); writeErr != nil {
 			c.Close()
 		}
 	})
 	err = p.receipts(c, w)
+	took := time.Since(start)
 	w.close()
 	wg.Wait()
 	if writeErr != nil {
 		err = writeErr
 	}
-	return Result{Messages: p.Messages, Took: time.Since(start)}, err
+	return Published{Start: start, Took: took}, err
 }
 
-func (p Publish) write(ctx context.Context, c *Conn, entry []byte, w *window) error {
-	buf := make([]byte, 0, flushBytes+len(entry)+128)
-	start := time.Now()
+func (p Publish) write(ctx context.Context, c *Conn, w *window) error {
+	var buf []byte
+	var pacer *Pacer
+	if p.Rate > 0 {
+		pacer = NewPacer(p.Rate)
+	}
 	for i := 0; i < p.Messages; {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		n := min(p.Messages-i, sendAtOnce)
+		if pacer != nil {
+			due, err := pacer.Wait(ctx, i)
+			if err != nil {
+				return err
+			}
+			n = min(n, due)
 		}
-		n := w.take(min(p.Messages-i, 256))
-		if n == 0 {
-			return nil
+		if err := p.awaitConsumers(ctx, i); err != nil {
+			return err
 		}
-		if p.Rate > 0 {
-			n = p.paced(start, i, n, w)
+		if n = w.take(n); n == 0 {
+			return ctx.Err() // the run is over
 		}
 		for ; n > 0; n-- {
+			entry := p.Ring.Entry(i)
+			if pacer != nil {
+				payload := p.Ring.Payload(i)
+				Stamp(payload, pacer.Due(i))
+				entry = Entry(payload, time.Now())
+			}
 			buf = wire.AppendSend(buf, wire.Send{ProducerID: uint64(i % len(p.Topics)), SequenceID: uint64(i / len(p.Topics)), NumMessages: 1}, entry)
 			i++
-			if len(buf) >= flushBytes {
+			if len(buf) >= flushBytes || n == 1 {
 				if _, err := c.nc.Write(buf); err != nil {
 					return err
 				}
 				buf = buf[:0]
 			}
 		}
-		if _, err := c.nc.Write(buf); err != nil {
-			return err
-		}
-		buf = buf[:0]
 	}
 	return nil
 }
 
-// paced waits until the next message is due, gives back what is not due yet and returns how many are.
-func (p Publish) paced(start time.Time, sent, n int, w *window) int {
-	for {
-		due := int(time.Since(start).Seconds()*p.Rate) - sent
-		if due > 0 {
-			due = min(due, n)
-			w.give(n - due)
-			return due
+// awaitConsumers waits while a consumer is too far behind.
+func (p Publish) awaitConsumers(ctx context.Context, sent int) error {
+	for _, got := range p.Consumers {
+		for int64(sent)-got.Load() > p.Lag {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			time.Sleep(lagCheck)
 		}
-		time.Sleep(200 * time.Microsecond)
 	}
+	return nil
 }
 
 func (p Publish) receipts(c *Conn, w *window) error {
+	given := 0
 	for got := 0; got < p.Messages; {
 		f, err := c.in.Next()
 		if err != nil {
-			return err
+			return fmt.Errorf("after %d of %d receipts: %w", got, p.Messages, err)
 		}
 		typ, _, err := wire.CommandType(f.Command)
 		if err != nil {
@@ -125,57 +135,26 @@ func (p Publish) receipts(c *Conn, w *window) error {
 		switch typ {
 		case pb.BaseCommand_SEND_RECEIPT:
 			got++
-			w.give(1)
+			if given++; given == sendAtOnce || c.in.Buffered() == 0 {
+				w.give(given)
+				if p.Receipts != nil {
+					p.Receipts.Add(int64(given))
+				}
+				given = 0
+			}
 		case pb.BaseCommand_PING:
 			if _, err := c.nc.Write(wire.AppendPong(nil)); err != nil {
 				return err
 			}
+		case pb.BaseCommand_SEND_ERROR:
+			cmd, err := wire.ParseCommand(f.Command)
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("broker refuses a message: %s: %s", cmd.GetSendError().GetError(), cmd.GetSendError().GetMessage())
 		default:
 			return fmt.Errorf("publish: broker sent %s", typ)
 		}
 	}
 	return nil
-}
-
-// window bounds what is under way.
-type window struct {
-	mu     sync.Mutex
-	room   sync.Cond
-	free   int
-	closed bool
-}
-
-func newWindow(n int) *window {
-	w := &window{free: n}
-	w.room.L = &w.mu
-	return w
-}
-
-// take waits for room and returns how much of n may go; 0 when the window is closed.
-func (w *window) take(n int) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.free == 0 && !w.closed {
-		w.room.Wait()
-	}
-	if w.closed {
-		return 0
-	}
-	n = min(n, w.free)
-	w.free -= n
-	return n
-}
-
-func (w *window) give(n int) {
-	w.mu.Lock()
-	w.free += n
-	w.mu.Unlock()
-	w.room.Signal()
-}
-
-func (w *window) close() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	w.room.Broadcast()
 }

@@ -1,3 +1,6 @@
-// Package scenario has the measurements. Each compares two sides in rounds: in a round every side runs once, and the
-// figure of a scenario is the median of the rounds' ratios.
+// Package scenario says what is compared with what, and computes the figures: in a round every side runs once, a ratio is
+// the median of the rounds' ratios.
+//
+// What belongs here: one file for each family of scenarios. What does not: traffic (packages load and peer), tables
+// (package report).
 package scenario

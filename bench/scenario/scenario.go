@@ -2,118 +2,144 @@ package scenario
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
-	"spoolctl/bench/load"
 	"spoolctl/bench/peer"
 )
 
-// Env is what scenarios run with.
-type Env struct {
-	Spoold string  // path of the program
-	Dir    string  // folder for spools, logs and peers' files
-	Scale  float64 // of the number of messages; 1 = the default
-}
-
-// messages scales a number of messages.
-func (e Env) messages(n int) int { return max(1000, int(float64(n)*e.Scale)) }
-
-// Scenario compares spoold with one or several others.
+// Scenario is a measurement.
 type Scenario struct {
-	Name  string
-	Row   string // of the table of targets
-	What  string
-	Unit  string
-	Sides []Side // the first is spoold
-	Must  []float64
-	Goal  []float64 // least ratio of the first side to each other one
+	Name    string
+	What    string
+	Sides   []Side
+	Targets []Target
+	// Prepare makes what all rounds use; nil = nothing.
+	Prepare func(ctx context.Context, e *Env) error
+	// LeastRounds and MostRounds bound the rounds that were asked for; 0 = no bound.
+	LeastRounds, MostRounds int
 }
 
 // Side is one of the compared.
 type Side struct {
-	Name string
-	Run  func(ctx context.Context, e Env) (float64, error)
+	Name  string
+	Units []string // of the values that Run returns
+	// Run measures once. A value that cannot be known is NaN.
+	Run func(ctx context.Context, e *Env) ([]float64, error)
 }
 
-// Ratio is the median of a side's ratios over the rounds.
-type Ratio struct {
-	Against               string
-	Ratio, Must, Goal     float64
-	Ours, Theirs          float64 // medians
-	LeastRatio, MostRatio float64
+// At is one value of one side.
+type At struct{ Side, Value int }
+
+// Target is a row of the table of targets.
+type Target struct {
+	Row        string
+	Of         At
+	To         *At  // what the figure is a ratio to; nil = the value itself is the figure
+	Lower      bool // lower is better
+	Must, Goal float64
 }
 
-// Run runs the rounds and returns a ratio for each other side.
-func (s Scenario) Run(ctx context.Context, e Env, rounds int, progress func(string)) ([]Ratio, error) {
-	values := make([][]float64, len(s.Sides))
-	for r := range rounds {
-		for i, side := range s.Sides {
-			v, err := side.Run(ctx, e)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", s.Name, side.Name, err)
+// Outcome is what a scenario has measured.
+type Outcome struct {
+	Scenario Scenario
+	Rounds   int
+	Sides    []Measured // one for each side of the scenario
+	Usage    peer.Usage // of the brokers that were started; times are sums, bytes the most of one
+	Err      error      // why it ended early
+}
+
+// Measured is what a side has measured.
+type Measured struct {
+	Rounds  [][]float64 // values by round
+	Missing string      // why there are none
+}
+
+// Value is the median of a value over the rounds; NaN = unknown.
+func (m Measured) Value(i int) float64 {
+	var v []float64
+	for _, r := range m.Rounds {
+		v = append(v, r[i])
+	}
+	return median(v)
+}
+
+// Run runs the rounds. What went wrong is in the outcome.
+func (s Scenario) Run(ctx context.Context, e *Env, rounds int, progress func(string)) Outcome {
+	if s.MostRounds > 0 {
+		rounds = min(rounds, s.MostRounds)
+	}
+	o := Outcome{Scenario: s, Rounds: max(rounds, s.LeastRounds), Sides: make([]Measured, len(s.Sides))}
+	e.begin(s.Name)
+	o.Err = s.run(ctx, e, &o, progress)
+	o.Usage = e.usage
+	o.Err = errors.Join(o.Err, e.wipe())
+	return o
+}
+
+func (s Scenario) run(ctx context.Context, e *Env, o *Outcome, progress func(string)) error {
+	if s.Prepare != nil {
+		progress(s.Name + ": preparing")
+		switch err := s.Prepare(ctx, e); {
+		case errors.Is(err, peer.ErrExternal):
+			for i := range o.Sides {
+				o.Sides[i].Missing = peer.ErrExternal.Error()
 			}
-			values[i] = append(values[i], v)
-			progress(fmt.Sprintf("%s round %d: %s %.0f %s", s.Name, r+1, side.Name, v, s.Unit))
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
-	var out []Ratio
-	for i := 1; i < len(s.Sides); i++ {
-		ratios := make([]float64, rounds)
-		for r := range rounds {
-			ratios[r] = values[0][r] / values[i][r]
+	for r := range o.Rounds {
+		for i, side := range s.Sides {
+			m := &o.Sides[i]
+			if m.Missing != "" {
+				continue
+			}
+			v, err := side.Run(ctx, e)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, peer.ErrMissing):
+				m.Missing = peer.ErrMissing.Error()
+			case errors.Is(err, peer.ErrExternal):
+				m.Missing = peer.ErrExternal.Error()
+			case err != nil:
+				return fmt.Errorf("%s, %s: %w", s.Name, side.Name, err)
+			default:
+				m.Rounds = append(m.Rounds, v)
+			}
+			progress(fmt.Sprintf("%s round %d of %d: %s: %s", s.Name, r+1, o.Rounds, side.Name, side.text(v, m.Missing)))
 		}
-		out = append(out, Ratio{
-			Against: s.Sides[i].Name, Ratio: median(ratios), Must: at(s.Must, i-1), Goal: at(s.Goal, i-1),
-			Ours: median(values[0]), Theirs: median(values[i]), LeastRatio: slices.Min(ratios), MostRatio: slices.Max(ratios),
-		})
 	}
-	return out, nil
+	return nil
 }
 
-func at(v []float64, i int) float64 {
-	if i < len(v) {
-		return v[i]
+func (s Side) text(v []float64, missing string) string {
+	if missing != "" {
+		return missing
 	}
-	return 0
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	if n := len(s); n%2 == 0 {
-		return (s[n/2-1] + s[n/2]) / 2
-	}
-	return s[len(s)/2]
-}
-
-// payload returns n random bytes, which do not compress.
-func payload(n int) []byte {
-	b := make([]byte, n)
-	rand.Read(b) // never fails
-	return b
-}
-
-const window = 8192
-
-// publish runs spoold and publishes to some topics with a subscription on each, so that nothing is trimmed.
-func publish(ctx context.Context, e Env, topics, messages, size int) (float64, error) {
-	s, err := peer.StartSpoold(ctx, e.Spoold, e.Dir)
-	if err != nil {
-		return 0, err
-	}
-	names := topicNames(topics)
-	res, err := load.Publish{Addr: s.Addr, Topics: names, Payload: payload(size), Messages: messages, Window: window}.Run(ctx)
-	if serr := s.Stop(); err == nil {
-		err = serr
-	}
-	return res.PerSecond(), err
-}
-
-func topicNames(n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf("persistent://public/default/bench-%d", i)
+	out := ""
+	for i := range v {
+		if i > 0 {
+			out += ", "
+		}
+		out += Number(v[i]) + " " + s.Units[i]
 	}
 	return out
+}
+
+// median of the known values; NaN when there are none.
+func median(v []float64) float64 {
+	v = slices.DeleteFunc(slices.Clone(v), math.IsNaN)
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(v)
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
 }

@@ -154,7 +154,18 @@ func (t *Topic) CreateSubscription(ctx context.Context, n NewSubscription) error
 	return err
 }
 
+// newSubscription makes a subscription; Exists otherwise. Subscriptions of a topic are made one at a time, so that whoever
+// is told that one exists finds it.
 func (t *Topic) newSubscription(ctx context.Context, n NewSubscription) (*Subscription, error) {
+	select {
+	case t.making <- struct{}{}:
+		defer func() { <-t.making }()
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.NotReady, ctx.Err(), "waiting for another subscription of %s", t.name)
+	}
+	if _, err := t.Subscription(n.Name); err == nil {
+		return nil, fault.New(fault.Exists, "Subscription already exists for topic")
+	}
 	if limit := t.r.opt.MaxSubscriptionsPerTopic; limit > 0 && len(t.Subscriptions()) >= limit {
 		return nil, fault.New(fault.NotAllowed, "Exceed the maximum number of subscriptions of the topic: %s", t.name)
 	}
@@ -171,11 +182,8 @@ func (t *Topic) newSubscription(ctx context.Context, n NewSubscription) (*Subscr
 	s.properties = maps.Clone(n.Properties)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.fenced:
+	if t.fenced {
 		return nil, fault.New(fault.NotReady, "topic %s is being closed; try again", t.name)
-	case t.subs[n.Name] != nil:
-		return nil, fault.New(fault.Exists, "Subscription already exists for topic")
 	}
 	t.subs[n.Name] = s
 	t.publishList()

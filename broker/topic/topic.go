@@ -24,6 +24,8 @@ type Topic struct {
 	created  time.Time      // when it was loaded
 	explicit bool           // created on request: a non-persistent topic stays without clients
 
+	making chan struct{} // held while a subscription is made
+
 	mu        sync.Mutex
 	producers map[string]*Producer // by name
 	exclusive *Producer            // who has the topic for itself
@@ -48,6 +50,7 @@ type Topic struct {
 func newTopic(r *Registry, name wire.TopicName) *Topic {
 	t := &Topic{
 		r: r, name: name, created: r.opt.Now(),
+		making:    make(chan struct{}, 1),
 		producers: make(map[string]*Producer), subs: make(map[string]*Subscription),
 	}
 	t.list.Store(new([]*Subscription))
