@@ -59,6 +59,8 @@ type CorruptError struct {
 	Position wire.Position // where, when it is about an entry
 	Key      []byte        // the key that holds the damage, when known
 	Cause    error
+
+	next int64 // the entry after the damage, when a run of entries is missing; else 0
 }
 
 // Error implements error.

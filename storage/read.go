@@ -100,7 +100,7 @@ func (er entryReader) walk(ctx context.Context, spans []span, each func(Entry) e
 			_, _, id, err := key.ParseEntry(it.Key())
 			pos := wire.Position{Ledger: sp.ledger, Entry: want}
 			if err == nil && id != want {
-				err = fmt.Errorf("entry is missing: %w", ErrEntryNotFound)
+				return er.missing(pos, it.Key(), id)
 			}
 			if err != nil {
 				return er.corrupt(pos, it.Key(), err)
@@ -126,11 +126,15 @@ func (er entryReader) walk(ctx context.Context, spans []span, each func(Entry) e
 			return er.corrupt(wire.Position{Ledger: sp.ledger, Entry: want}, nil, err)
 		}
 		if want != sp.last {
-			pos := wire.Position{Ledger: sp.ledger, Entry: want}
-			return er.corrupt(pos, key.ForEntry(sp.epoch, sp.ledger, want), fmt.Errorf("entry is missing: %w", ErrEntryNotFound))
+			return er.missing(wire.Position{Ledger: sp.ledger, Entry: want}, key.ForEntry(sp.epoch, sp.ledger, want), sp.last)
 		}
 	}
 	return nil
+}
+
+// missing says that the entries from p up to, not including, next are not there.
+func (er entryReader) missing(p wire.Position, k []byte, next int64) error {
+	return &CorruptError{Topic: er.topic, Position: p, Key: slices.Clone(k), Cause: fmt.Errorf("entry is missing: %w", ErrEntryNotFound), next: next}
 }
 
 func (er entryReader) corrupt(p wire.Position, k []byte, cause error) error {

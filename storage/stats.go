@@ -13,6 +13,7 @@ type counters struct {
 	commitNanos                         atomic.Int64
 	trimmedLedgers, trimmedBytes        atomic.Int64
 	recoveredLedgers, recoveredTopics   atomic.Int64
+	quarantined                         atomic.Int64
 }
 
 func (c *counters) batch(b *batch, took time.Duration) {
@@ -32,6 +33,7 @@ type StoreStats struct {
 	TailCacheBytes                      int64
 	TrimmedLedgers, TrimmedBytes        int64
 	RecoveredLedgers, RecoveredTopics   int64
+	QuarantinedEntries                  int64 // found damaged
 }
 
 // Stats returns the store's counters.
@@ -43,6 +45,7 @@ func (s *Store) Stats() StoreStats {
 		QueueOps: ops, QueueBytes: bytes, TailCacheBytes: s.tailUsed.Load(),
 		TrimmedLedgers: s.stats.trimmedLedgers.Load(), TrimmedBytes: s.stats.trimmedBytes.Load(),
 		RecoveredLedgers: s.stats.recoveredLedgers.Load(), RecoveredTopics: s.stats.recoveredTopics.Load(),
+		QuarantinedEntries: s.stats.quarantined.Load(),
 	}
 }
 

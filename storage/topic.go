@@ -34,6 +34,7 @@ type Topic struct {
 	tail    tailCache
 	cursors map[string]*Cursor
 	policy  TrimPolicy
+	damaged []Range // see quarantine.go
 
 	producers map[string]*ProducerState // for deduplication, by name
 	closed    bool                      // nothing of it is written any more
@@ -310,8 +311,31 @@ func (t *Topic) Terminated() (wire.Position, bool) {
 func (t *Topic) reader() entryReader { return entryReader{r: t.s.db, topic: t.full} }
 
 // Read appends to dst the confirmed entries from `from` on (inclusive; the next existing one when nothing is stored there):
-// at most maxEntries, and no more once maxBytes of payload are passed, but at least one when there is any.
+// at most maxEntries, and no more once maxBytes of payload are passed, but at least one when there is any. Damaged entries
+// are passed over: see Quarantined.
 func (t *Topic) Read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
+	n := len(dst)
+	for {
+		t.mu.RLock()
+		from = t.passDamaged(from)
+		t.mu.RUnlock()
+		var err error
+		dst, err = t.readStored(ctx, from, maxEntries, maxBytes, dst)
+		var bad *CorruptError
+		if err == nil || !errors.As(err, &bad) || !bad.damaged() {
+			return dst, err
+		}
+		if t.has(bad.Position) { // else it was trimmed meanwhile
+			from = t.quarantine(ctx, bad)
+		}
+		if len(dst) > n {
+			return dst, nil
+		}
+	}
+}
+
+// readStored is Read that ends with *CorruptError at damage.
+func (t *Topic) readStored(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
 	for {
 		t.mu.RLock()
 		from = t.ledgers.Normal(from)
@@ -354,12 +378,12 @@ func appendUpTo(dst, from []Entry, maxEntries, maxBytes int) []Entry {
 	return dst
 }
 
-// ReadAt reads one entry. It returns ErrEntryNotFound when none is stored at p.
+// ReadAt reads one entry. It returns ErrEntryNotFound when none is stored at p, *CorruptError when it is damaged.
 func (t *Topic) ReadAt(ctx context.Context, p wire.Position) (Entry, error) {
 	if !t.has(p) {
 		return Entry{}, fmt.Errorf("%s %s: %w", t.full, p, ErrEntryNotFound)
 	}
-	got, err := t.Read(ctx, p, 1, 1, nil)
+	got, err := t.readStored(ctx, p, 1, 1, nil)
 	if err != nil {
 		return Entry{}, err
 	}
