@@ -113,6 +113,9 @@ func TestTopics(t *testing.T) {
 		{put, base + "/t/unload", "", 204, ""},
 		{put, base + "/nope/unload", "", 404, "!Topic persistent://public/default/nope not found"},
 		{post, base + "/t/terminate", "", 200, `"partitionIndex":-1`},
+		{del, base + "/t/truncate", "", 204, ""},
+		{get, base + "/t/stats", "", 200, `"storageSize":0`},
+		{del, base + "/nope/truncate", "", 404, "!Topic persistent://public/default/nope not found"},
 		{post, base + "/nope/terminate", "", 404, "!Topic persistent://public/default/nope not found"},
 
 		{put, non + "/n", "", 204, ""},
@@ -121,6 +124,7 @@ func TestTopics(t *testing.T) {
 		{get, non + "/n/internalStats", "", 405, "for persistent topics only"},
 		{get, non + "/n/internal-info", "", 405, "for persistent topics only"},
 		{get, non + "/n/lastMessageId", "", 405, "for persistent topics only"},
+		{del, non + "/n/truncate", "", 412, "!Truncation of a non-persistent topic is not allowed: nothing is stored"},
 		{post, non + "/n/terminate", "", 405, "!Termination of a non-persistent topic is not allowed"},
 		{del, non + "/n", "", 204, ""},
 

@@ -187,6 +187,9 @@ func TestInternals(t *testing.T) {
 		{post, onT + "/terminate", "", 200, fmt.Sprintf(`={"ledgerId":%d,"entryId":9,"partitionIndex":-1}`, first.Ledger)},
 		{get, onT + "/internal-info", "", 200, fmt.Sprintf(`"terminatedPosition":{"ledgerId":%d,"entryId":9}`, first.Ledger)},
 		{get, onT + "/internalStats", "", 200, `"state":"Terminated"`},
+		{del, onT + "/truncate", "", 204, ""},
+		{get, onT + "/stats", "", 200, `"backlogSize":0`},
+		{get, onT + "/internalStats", "", 200, `"numberOfEntries":0`},
 	})
 }
 

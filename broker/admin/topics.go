@@ -50,6 +50,7 @@ func (s *Server) topicRoutes(domain string) []route {
 		on("GET "+one+"/internal-info", s.internalInfo),
 		on("GET "+one+"/lastMessageId", s.lastMessageID),
 		on("POST "+one+"/terminate", s.terminate),
+		on("DELETE "+one+"/truncate", s.truncate),
 		on("PUT "+one+"/unload", s.unload),
 		on("GET "+one+"/properties", s.getProperties),
 	}
@@ -214,6 +215,17 @@ func (s *Server) lastMessageID(ctx context.Context, _ *call, name wire.TopicName
 		out.BatchIndex = &b
 	}
 	return out, nil
+}
+
+// truncate empties a topic, or each partition of one.
+func (s *Server) truncate(ctx context.Context, _ *call, name wire.TopicName) (any, error) {
+	return nil, s.each(ctx, name, func(n wire.TopicName) error {
+		t, err := s.reg.Get(ctx, n)
+		if err != nil {
+			return err
+		}
+		return t.Truncate(ctx)
+	})
 }
 
 func (s *Server) terminate(ctx context.Context, _ *call, name wire.TopicName) (any, error) {

@@ -195,6 +195,20 @@ func (t *Topic) Terminate(ctx context.Context) (wire.Position, error) {
 	return last, nil
 }
 
+// Truncate removes everything that is stored, whatever retention says; subscriptions go on at the end.
+func (t *Topic) Truncate(ctx context.Context) error {
+	if t.store == nil {
+		return fault.New(fault.Precondition, "Truncation of a non-persistent topic is not allowed: nothing is stored")
+	}
+	for _, s := range t.Subscriptions() {
+		if err := s.Clear(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := t.store.Truncate(ctx)
+	return storeFault(err, "truncating topic %s", t.name)
+}
+
 // LastMessageID is the id of the newest message; entry -1 when the topic is empty.
 func (t *Topic) LastMessageID(ctx context.Context) (wire.MessageID, error) {
 	id := wire.MessageID{Position: wire.Position{Ledger: -1, Entry: -1}, Partition: int32(t.name.Partition()), Batch: -1}
