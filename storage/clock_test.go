@@ -30,10 +30,11 @@ func (c *clock) now() time.Time {
 	return now
 }
 
-// advance moves the time by an hour and waits until the store has ticked since.
+// advance moves the time by an hour and waits until the store has ticked since: the time was read more often than by the
+// committer, which reads it for each entry of what it may have in flight.
 func (c *clock) advance() {
 	c.ns.Add(int64(time.Hour))
-	for range 3 {
+	for range 30 {
 		<-c.read
 	}
 }

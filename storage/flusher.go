@@ -33,22 +33,26 @@ type endedEpoch struct {
 func startFlusher(s *Store, flushed uint64, dead []Garbage) *flusher {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &flusher{s: s, cancel: cancel, trims: map[*Topic]struct{}{}, flushed: flushed, dead: dead}
-	f.wg.Add(1)
-	go func() {
-		defer f.wg.Done()
-		tick := time.NewTicker(s.opt.CursorFlushInterval)
+	// The queue's clock must go on while the work waits for a disk that is stuck: deadlines are for that.
+	f.every(ctx, func() { s.queue.tick(s.opt.Now()) })
+	f.every(ctx, func() { f.work(ctx) })
+	return f
+}
+
+// every does something at each tick, until ctx ends.
+func (f *flusher) every(ctx context.Context, do func()) {
+	f.wg.Go(func() {
+		tick := time.NewTicker(f.s.opt.CursorFlushInterval)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				s.queue.tick(s.opt.Now())
-				f.work(ctx)
+				do()
 			case <-ctx.Done():
 				return
 			}
 		}
-	}()
-	return f
+	})
 }
 
 func (f *flusher) stop() {
