@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -192,6 +193,42 @@ func TestLateEntries(t *testing.T) {
 	}
 	if len(order) != n || int(tp.Stats().Entries) != n {
 		t.Errorf("%d messages are stored, %d counted; want %d", len(order), tp.Stats().Entries, n)
+	}
+}
+
+// TestCloseBehindLateEntries closes a topic behind entries that are then refused: the ledger's record must not count them.
+func TestCloseBehindLateEntries(t *testing.T) {
+	clock := newClock()
+	s := open(t, vfs.NewMem(), func(o *storage.Options) {
+		o.Now = clock.now
+		o.QueueBytes = 64 << 20
+	})
+	defer closeStore(t, s)
+	const topic, n = "persistent://public/default/late", 24
+	sk := &blockingSink{Sink: storagetest.NewSink(), release: make(chan struct{})}
+	tp, err := s.CreateTopic(context.Background(), name(t, topic), storage.TopicOptions{Sink: sk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if err := tp.Append(storage.Append{Data: make([]byte, 1<<20)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.advance()
+	given, cancel := context.WithCancel(context.Background())
+	cancel() // the closing is queued and not waited for
+	if err := tp.Close(given); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(sk.release)
+	stored := len(sk.Wait(n))
+	if err := s.PutResource(context.Background(), storage.KindTenant, "behind-it", nil); err != nil {
+		t.Fatal(err)
+	}
+	tp, _ = reopen(t, s, topic)
+	if got := tp.Stats().Entries; stored == n || got != int64(stored) {
+		t.Errorf("%d of %d were stored, %d are there", stored, n, got)
 	}
 }
 

@@ -206,6 +206,7 @@ func (t *Topic) Close(ctx context.Context) error {
 	}
 	t.closing = true
 	id, rec := t.closedLedger()
+	w := t.writer
 	if rec.Entries == 0 && t.writer != nil && !t.writer.failed.Load() {
 		rec.Closed = time.Time{} // an empty ledger is taken on by the next opening
 	}
@@ -219,7 +220,8 @@ func (t *Topic) Close(ctx context.Context) error {
 		t.mu.Lock()
 		t.closed = true
 		t.mu.Unlock()
-		if rec.Closed.IsZero() {
+		// A ledger of which entries were refused holds fewer than were counted: the next opening counts them.
+		if rec.Closed.IsZero() || (w != nil && w.stopped) {
 			return nil
 		}
 		return b.Set(key.ForLedger(t.id, id), rec.Append(nil), nil)
