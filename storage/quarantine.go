@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"slices"
 	"sort"
 
 	"spoolctl/storage/key"
@@ -49,21 +50,24 @@ func (t *Topic) quarantine(ctx context.Context, e *CorruptError) wire.Position {
 	next := t.endOfDamage(ctx, e)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lower, upper := wire.Position{Ledger: e.Position.Ledger, Entry: e.Position.Entry - 1}, wire.Position{Ledger: e.Position.Ledger, Entry: next - 1}
-	for i := range t.damaged {
-		if r := &t.damaged[i]; r.Lower.Ledger == lower.Ledger && !r.Upper.Less(lower) && !upper.Less(r.Lower) {
-			if r.Upper.Less(upper) {
-				t.s.stats.quarantined.Add(upper.Entry - r.Upper.Entry)
-				r.Upper = upper
-			}
-			return after(upper)
+	ledger := e.Position.Ledger
+	run, known := Range{Lower: wire.Position{Ledger: ledger, Entry: e.Position.Entry - 1}, Upper: wire.Position{Ledger: ledger, Entry: next - 1}}, int64(0)
+	t.damaged = slices.DeleteFunc(t.damaged, func(r Range) bool { // becomes part of the run when it touches it
+		if r.Lower.Ledger != ledger || r.Upper.Less(run.Lower) || run.Upper.Less(r.Lower) {
+			return false
 		}
+		known += r.Entries()
+		run.Lower.Entry = min(run.Lower.Entry, r.Lower.Entry)
+		run.Upper.Entry = max(run.Upper.Entry, r.Upper.Entry)
+		return true
+	})
+	t.damaged = append(t.damaged, run)
+	t.s.stats.quarantined.Add(run.Entries() - known)
+	if known == 0 {
+		t.s.log.Error("an entry is damaged; readers pass over it, and it stays in the backlog. Look at it with spoolctl inspect verify",
+			"topic", t.full, "position", e.Position.String(), "error", e.Cause)
 	}
-	t.damaged = append(t.damaged, Range{Lower: lower, Upper: upper})
-	t.s.stats.quarantined.Add(upper.Entry - lower.Entry)
-	t.s.log.Error("an entry is damaged; readers pass over it, and it stays in the backlog. Look at it with spoolctl inspect verify",
-		"topic", t.full, "position", e.Position.String(), "error", e.Cause)
-	return after(upper)
+	return after(run.Upper)
 }
 
 // passDamaged returns the first position from p on that is not known to be damaged. The topic's lock is held.

@@ -40,7 +40,6 @@ func TestQuarantine(t *testing.T) {
 	damageLargestTable(t, fs)
 
 	s = open(t, fs, small)
-	defer closeStore(t, s)
 	tp, _ = reopen(t, s, "persistent://public/default/q")
 	for range 2 { // the second time the damage is known
 		last, read := -1, 0
@@ -76,6 +75,29 @@ func TestQuarantine(t *testing.T) {
 	}
 	if b := tp.Cursor("sub").Backlog(); b.Entries != n {
 		t.Errorf("backlog %+v", b)
+	}
+	counted := s.Stats().QuarantinedEntries
+	closeStore(t, s)
+
+	// Whoever comes upon the damage in its middle does not hide its beginning.
+	s = open(t, fs, small)
+	defer closeStore(t, s)
+	tp, _ = reopen(t, s, "persistent://public/default/q")
+	middle := ranges[0].Upper
+	middle.Entry -= ranges[0].Entries() / 2
+	for _, from := range []wire.Position{middle, wire.Earliest()} {
+		for got := []storage.Entry(nil); ; from = tp.Next(got[len(got)-1].Position) {
+			var err error
+			if got, err = tp.Read(ctx, from, 50, 1<<20, nil); err != nil {
+				t.Fatal(err)
+			}
+			if len(got) == 0 {
+				break
+			}
+		}
+	}
+	if got := fmt.Sprint(tp.Quarantined(), s.Stats().QuarantinedEntries); got != fmt.Sprint(ranges, counted) {
+		t.Errorf("damaged: %s, want %v %d", got, ranges, counted)
 	}
 }
 
