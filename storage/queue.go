@@ -23,7 +23,7 @@ type op struct {
 	ledger *writer  // opAppend, opDuplicate
 	cursor *Cursor  // opCursor
 	force  bool     // opAppend: its batch is fsynced, whatever the sync mode
-	at     int64    // opAppend: when it was queued, by the store's coarse clock
+	at     int64    // when it was queued, by the store's coarse clock
 	apply  func(*batch) error
 	done   func(error) // opCursor, opControl: called once, in order, when the operation is as durable as configured
 }
@@ -39,7 +39,7 @@ type queue struct {
 	maxBytes int64
 	deadline time.Duration
 	since    time.Time // when the first of ops was queued
-	waiting  int       // appends that wait for room
+	waiting  int       // entries that wait for room
 	closed   bool
 
 	// clock is the time of the last tick, in nanoseconds since 1970: reading the time for each entry would cost more than
@@ -67,13 +67,13 @@ func (q *queue) tick(now time.Time) {
 // late reports whether what was queued at a time of the clock has waited too long.
 func (q *queue) late(at int64) bool { return q.clock.Load()-at > int64(q.deadline) }
 
-// push queues o. Appends wait while the queue is full; the rest, which are few and which completions may queue, never
+// push queues o. Entries wait while the queue is full; the rest, which are few and which completions may queue, never
 // wait. It returns ErrClosed when the queue is closed, ErrBackpressure when it stays full for longer than the deadline.
 func (q *queue) push(o op) error {
 	o.at = q.clock.Load()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for o.kind == opAppend && !q.closed && (q.bytes >= q.maxBytes || len(q.ops) >= q.maxOps) {
+	for o.ledger != nil && !q.closed && (q.bytes >= q.maxBytes || len(q.ops) >= q.maxOps) {
 		if q.late(o.at) {
 			return ErrBackpressure
 		}
