@@ -117,9 +117,14 @@ func (t *Topic) Cursor(name string) *Cursor {
 func (t *Topic) Cursors() []*Cursor {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	out := make([]*Cursor, 0, len(t.cursors))
-	for _, name := range slices.Sorted(maps.Keys(t.cursors)) {
-		out = append(out, t.cursors[name])
+	return byName(t.cursors)
+}
+
+// byName returns a map's values in the order of their names.
+func byName[V any](m map[string]V) []V {
+	out := make([]V, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[name])
 	}
 	return out
 }

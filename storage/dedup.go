@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"spoolctl/storage/key"
@@ -70,11 +68,7 @@ func (t *Topic) newProducerState(name string, rec record.Producer) *ProducerStat
 func (t *Topic) ProducerStates() []*ProducerState {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	out := make([]*ProducerState, 0, len(t.producers))
-	for _, name := range slices.Sorted(maps.Keys(t.producers)) {
-		out = append(out, t.producers[name])
-	}
-	return out
+	return byName(t.producers)
 }
 
 // DropProducers forgets producers, which must not be publishing; durable on return. Names that are not known are passed over.

@@ -7,18 +7,23 @@ import (
 
 // Roll closes the open ledger when it has entries, so that appends go on in a new one; durable on return.
 func (t *Topic) Roll(ctx context.Context) error {
-	t.appendMu.Lock()
-	err := error(nil)
-	if _, open := t.closedLedger(); t.closing {
-		err = ErrClosed
-	} else if open.Entries > 0 {
-		_, err = t.roll()
-	}
-	t.appendMu.Unlock()
-	if err != nil {
+	if err := t.rollFilled(); err != nil {
 		return err
 	}
 	return t.s.control(ctx, func(*batch) error { return nil })
+}
+
+func (t *Topic) rollFilled() error {
+	t.appendMu.Lock()
+	defer t.appendMu.Unlock()
+	if t.closing {
+		return ErrClosed
+	}
+	if _, open := t.closedLedger(); open.Entries == 0 {
+		return nil
+	}
+	_, err := t.roll()
+	return err
 }
 
 // Truncate moves every cursor to the end and removes all ledgers but the newest, which is empty then unless entries were

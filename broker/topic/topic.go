@@ -200,12 +200,10 @@ func (t *Topic) Truncate(ctx context.Context) error {
 	if t.store == nil {
 		return fault.New(fault.Precondition, "Truncation of a non-persistent topic is not allowed: nothing is stored")
 	}
-	for _, s := range t.Subscriptions() {
-		if err := s.Clear(ctx); err != nil {
-			return err
-		}
-	}
 	_, err := t.store.Truncate(ctx)
+	for _, s := range t.Subscriptions() {
+		s.disp().Acked(nil, nil) // its cursor may have moved, also when not all was done
+	}
 	return storeFault(err, "truncating topic %s", t.name)
 }
 

@@ -235,8 +235,8 @@ func Format(k []byte) string {
 			return fmt.Sprintf("resource/%c/%s", kind, strconv.Quote(path))
 		}
 	case Dedup:
-		if len(k) > 9 {
-			return fmt.Sprintf("dedup/%d/%s", binary.BigEndian.Uint64(k[1:]), strconv.Quote(string(k[9:])))
+		if topic, name, err := ParseProducer(k); err == nil {
+			return fmt.Sprintf("dedup/%d/%s", topic, strconv.Quote(name))
 		}
 	case Topic, Ledger, Extent, Entry, Cursor, Holes, Schema, Txn:
 		if (len(k)-1)%8 == 0 && len(k) > 1 {
