@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,8 @@ func spoolOf(t *testing.T) string {
 // with -rewrite to take over what has changed.
 func TestInspectTables(t *testing.T) {
 	dir := spoolOf(t)
+	// A ledger's creation may share a batch with its first entry or not.
+	someChunks := regexp.MustCompile(`LOG_CHUNKS  [1-9]\d*`)
 	datadriven.RunTest(t, "testdata/inspect.golden", func(t *testing.T, d *datadriven.TestData) string {
 		args := append([]string{"inspect", "--spool", dir}, strings.Fields(d.Input)...)
 		code, out, errs := runArgs(t, nil, args...)
@@ -96,6 +99,7 @@ func TestInspectTables(t *testing.T) {
 		if code != exitOK {
 			text += fmt.Sprintf("exit %d\n", code)
 		}
+		text = someChunks.ReplaceAllString(text, "LOG_CHUNKS  N")
 		return strings.ReplaceAll(text, dir, "SPOOL")
 	})
 }
