@@ -86,14 +86,15 @@ func TestQuarantine(t *testing.T) {
 	middle := ranges[0].Upper
 	middle.Entry -= ranges[0].Entries() / 2
 	for _, from := range []wire.Position{middle, wire.Earliest()} {
-		for got := []storage.Entry(nil); ; from = tp.Next(got[len(got)-1].Position) {
-			var err error
-			if got, err = tp.Read(ctx, from, 50, 1<<20, nil); err != nil {
+		for {
+			got, err := tp.Read(ctx, from, 50, 1<<20, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if len(got) == 0 {
 				break
 			}
+			from = tp.Next(got[len(got)-1].Position)
 		}
 	}
 	if got := fmt.Sprint(tp.Quarantined(), s.Stats().QuarantinedEntries); got != fmt.Sprint(ranges, counted) {
