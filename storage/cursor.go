@@ -29,6 +29,8 @@ type Cursor struct {
 	listed  bool               // the flusher knows of it
 	gone    bool               // deleted, or its topic is closed
 	stored  wire.Position      // mark-delete position on disk
+
+	mark func(ledger int64) // notes that a ledger's set changed; made once, as every acknowledgement needs it
 }
 
 // CursorOptions are for creating a cursor. MarkDelete is the last position that counts as acknowledged: wire.Latest() for
@@ -41,7 +43,9 @@ type CursorOptions struct {
 }
 
 func newCursor(t *Topic, st CursorState, durable bool) *Cursor {
-	return &Cursor{t: t, st: st, durable: durable, dirty: map[int64]struct{}{}, stored: st.MarkDelete}
+	c := &Cursor{t: t, st: st, durable: durable, dirty: map[int64]struct{}{}, stored: st.MarkDelete}
+	c.mark = c.markDirty
+	return c
 }
 
 // CreateCursor makes a cursor; a durable one is on disk on return. It returns ErrCursorExists, ErrBadName, ErrClosed.
@@ -206,7 +210,7 @@ func (c *Cursor) change(done func(error), f func(ls Ledgers, dirty func(ledger i
 		return ErrClosed
 	}
 	c.t.mu.RLock()
-	changed := f(c.t.ledgers, c.markDirty)
+	changed := f(c.t.ledgers, c.mark)
 	c.t.mu.RUnlock()
 	enlist := false
 	if changed {
@@ -338,11 +342,9 @@ func (c *Cursor) flushed(f cursorFlush, err error) {
 
 // view runs f with the cursor's and the topic's state locked for reading.
 func (c *Cursor) view(f func(st *CursorState, ls Ledgers)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t.mu.RLock()
-	defer c.t.mu.RUnlock()
-	f(&c.st, c.t.ledgers)
+	st, ls := c.lock()
+	defer c.unlock()
+	f(st, ls)
 }
 
 // Name returns the subscription's name.

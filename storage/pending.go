@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"sync"
 
 	"spoolctl/wire"
 )
@@ -14,50 +15,83 @@ type PendingEntry struct {
 
 // pendingSource is a cursor with its topic: an open one, or one read from a stopped spool.
 type pendingSource interface {
-	view(func(c *CursorState, ls Ledgers))
+	// lock gives the states, which stand still until unlock.
+	lock() (*CursorState, Ledgers)
+	unlock()
 	read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error)
+}
+
+// pendingRun is how many entries are read at a time.
+const pendingRun = 1024
+
+// entryBuffers holds memory for runs that are being read, so that a reader of few entries at a time allocates none.
+type entryBuffers struct{ free sync.Pool }
+
+func (b *entryBuffers) get() *[]Entry {
+	if buf, ok := b.free.Get().(*[]Entry); ok {
+		return buf
+	}
+	return new([]Entry)
+}
+
+func (b *entryBuffers) put(buf *[]Entry) {
+	clear(*buf)
+	*buf = (*buf)[:0]
+	b.free.Put(buf)
 }
 
 // pending is the one implementation of "which entries come next": the entries from `from` on that are not acknowledged, in
 // order, holes honoured. next is where to go on. It appends at most maxEntries to dst, and no more once maxBytes of payload
 // are passed, but at least one when there is any.
-func pending(ctx context.Context, src pendingSource, from wire.Position, maxEntries, maxBytes int, dst []PendingEntry) (out []PendingEntry, next wire.Position, err error) {
-	var buf [64]Entry
+func pending(ctx context.Context, src pendingSource, buf *[]Entry, from wire.Position, maxEntries, maxBytes int, dst []PendingEntry) (out []PendingEntry, next wire.Position, err error) {
 	for maxEntries > 0 && maxBytes > 0 {
 		var run int64
-		var stored bool
-		src.view(func(c *CursorState, ls Ledgers) {
-			from = c.NextUnacked(ls, from)
-			if stored = ls.Has(from); stored {
-				run = c.runLength(from, int64(min(maxEntries, len(buf))))
-			}
-		})
+		c, ls := src.lock()
+		from = c.NextUnacked(ls, from)
+		stored := ls.Has(from)
+		if stored {
+			run = c.runLength(from, int64(min(maxEntries, pendingRun)))
+		}
+		src.unlock()
 		if !stored {
 			return dst, from, nil
 		}
-		entries, err := src.read(ctx, from, int(run), maxBytes, buf[:0])
+		entries, err := src.read(ctx, from, int(run), maxBytes, (*buf)[:0])
+		*buf = entries
 		if err != nil {
 			return dst, from, err
 		}
 		if len(entries) == 0 {
 			return dst, from, nil
 		}
-		src.view(func(c *CursorState, ls Ledgers) {
-			for _, e := range entries {
-				from = after(e.Position)
-				if c.Acked(e.Position) {
-					continue // acknowledged since, or a hole in another ledger of the run
-				}
-				part, _ := c.Acks.Partial(e.Position)
-				dst = append(dst, PendingEntry{e, part.Words})
-				maxEntries--
-				maxBytes -= len(e.Data)
+		c, ls = src.lock()
+		for i := range entries {
+			e := &entries[i]
+			from = after(e.Position)
+			if c.Acked(e.Position) {
+				continue // acknowledged since, or a hole in another ledger of the run
 			}
-			from = ls.Normal(from)
-		})
-		clear(buf[:len(entries)])
+			part, _ := c.Acks.Partial(e.Position)
+			dst = append(dst, PendingEntry{*e, part.Words})
+			maxEntries--
+			maxBytes -= len(e.Data)
+		}
+		from = ls.Normal(from)
+		src.unlock()
+		clear(entries)
 	}
 	return dst, from, nil
+}
+
+func (c *Cursor) lock() (*CursorState, Ledgers) {
+	c.mu.Lock()
+	c.t.mu.RLock()
+	return &c.st, c.t.ledgers
+}
+
+func (c *Cursor) unlock() {
+	c.t.mu.RUnlock()
+	c.mu.Unlock()
 }
 
 func (c *Cursor) read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
@@ -68,5 +102,7 @@ func (c *Cursor) read(ctx context.Context, from wire.Position, maxEntries, maxBy
 // once maxBytes of payload are passed, but at least one when there is any. Entries that the cursor has in part carry what
 // remains. next is the position to go on from.
 func (c *Cursor) Pending(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []PendingEntry) (out []PendingEntry, next wire.Position, err error) {
-	return pending(ctx, c, from, maxEntries, maxBytes, dst)
+	buf := c.t.s.entries.get()
+	defer c.t.s.entries.put(buf)
+	return pending(ctx, c, buf, from, maxEntries, maxBytes, dst)
 }

@@ -303,7 +303,7 @@ func (t *TopicView) Backlog(c *CursorState) Backlog { return c.Backlog(t.Ledgers
 
 // Pending is Cursor.Pending on a stopped spool; the first call's `from` is wire.Earliest().
 func (t *TopicView) Pending(ctx context.Context, c *CursorState, from wire.Position, maxEntries, maxBytes int, dst []PendingEntry) (out []PendingEntry, next wire.Position, err error) {
-	return pending(ctx, stoppedCursor{t, c}, from, maxEntries, maxBytes, dst)
+	return pending(ctx, stoppedCursor{t, c}, new([]Entry), from, maxEntries, maxBytes, dst)
 }
 
 type stoppedCursor struct {
@@ -311,7 +311,9 @@ type stoppedCursor struct {
 	c *CursorState
 }
 
-func (s stoppedCursor) view(f func(*CursorState, Ledgers)) { f(s.c, s.t.Ledgers) }
+func (s stoppedCursor) lock() (*CursorState, Ledgers) { return s.c, s.t.Ledgers }
+
+func (stoppedCursor) unlock() {}
 
 func (s stoppedCursor) read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
 	return s.t.Read(ctx, from, maxEntries, maxBytes, dst)

@@ -29,6 +29,7 @@ type Store struct {
 	ids       ids
 	stats     counters
 	tailUsed  atomic.Int64 // payload bytes in all tail caches
+	entries   entryBuffers // of readers
 	sick      atomic.Pointer[UnhealthyError]
 
 	mu     sync.Mutex

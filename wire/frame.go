@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,11 +15,8 @@ const DefaultMaxMessageSize = 5 << 20
 const FramePadding = 10 << 10
 
 const (
-	readBufferSize = 64 << 10
-	firstChunk     = 4 << 10
-	lastChunk      = 256 << 10
-	// keptCommand is the largest command buffer that is kept between frames.
-	keptCommand = 64 << 10
+	firstChunk = 4 << 10
+	lastChunk  = 256 << 10
 )
 
 var (
@@ -42,19 +38,23 @@ type Frame struct {
 }
 
 // FrameReader cuts a stream into frames. It is not safe for concurrent use.
+//
+// The stream is read into chunks, and frames are handed out where they lie: nothing is
+// copied but the beginning of a frame that its chunk has no room for.
 type FrameReader struct {
-	in       *bufio.Reader
+	in       io.Reader
 	max      int
-	command  []byte
-	chunk    []byte // the part of the current chunk that is not handed out yet
-	nextSize int    // size of the chunk after it
+	chunk    []byte // what was read of the stream, with its capacity for more
+	at       int    // start of the next frame in it
+	lent     bool   // a payload of the chunk was handed out
+	nextSize int    // of the chunk after it
 	err      error
 }
 
 // NewFrameReader reads frames of at most maxFrame bytes, not counting the size
 // field itself. It reads ahead, so r must not be used elsewhere.
 func NewFrameReader(r io.Reader, maxFrame int) *FrameReader {
-	return &FrameReader{in: bufio.NewReaderSize(r, readBufferSize), max: maxFrame, nextSize: firstChunk}
+	return &FrameReader{in: r, max: maxFrame, nextSize: firstChunk}
 }
 
 // SetMaxFrame changes the limit from the next frame on: a connection can be held
@@ -63,62 +63,47 @@ func (f *FrameReader) SetMaxFrame(n int) { f.max = n }
 
 // Buffered is the number of bytes already read from the stream and not yet
 // returned: 0 means that the next call of Next has to wait for the peer.
-func (f *FrameReader) Buffered() int { return f.in.Buffered() }
+func (f *FrameReader) Buffered() int { return len(f.chunk) - f.at }
 
 // Next returns the next frame. At the end of the stream it returns io.EOF, inside
-// a frame io.ErrUnexpectedEOF. An error of the stream between two frames, such as
-// a timeout, loses nothing: Next may be called again. After any other error, which
-// may also wrap ErrFrame or ErrFrameTooLarge, the place in the stream is lost and
-// every further call returns the same error.
+// a frame io.ErrUnexpectedEOF. Any other error of the stream, such as a timeout,
+// loses nothing: Next may be called again. After an error that wraps ErrFrame or
+// ErrFrameTooLarge the place in the stream is lost, and every further call returns
+// the same error.
 func (f *FrameReader) Next() (Frame, error) {
 	if f.err != nil {
 		return Frame{}, f.err
 	}
-	head, err := f.in.Peek(8)
-	if len(head) < 4 || len(head) < 8 && f.checkSize(head) == nil {
-		if errors.Is(err, io.EOF) && len(head) > 0 {
-			err = io.ErrUnexpectedEOF
-		}
+	if err := f.fill(4); err != nil {
 		return Frame{}, err
 	}
-	frame, err := f.read(head)
-	if err != nil {
-		f.err = err
+	size := binary.BigEndian.Uint32(f.chunk[f.at:])
+	if f.err = f.checkSize(size); f.err != nil {
+		return Frame{}, f.err
+	}
+	if err := f.fill(8); err != nil {
 		return Frame{}, err
+	}
+	command := binary.BigEndian.Uint32(f.chunk[f.at+4:])
+	if command > size-4 {
+		f.err = fmt.Errorf("%w: a command of %d bytes in a frame of %d", ErrFrame, command, size)
+		return Frame{}, f.err
+	}
+	if err := f.fill(4 + int(size)); err != nil {
+		return Frame{}, err
+	}
+	from, end := f.at+8, f.at+4+int(size)
+	body := from + int(command)
+	f.at = end
+	frame := Frame{Command: f.chunk[from:body:body]}
+	if body < end {
+		frame.Payload = f.chunk[body:end:end]
+		f.lent = true
 	}
 	return frame, nil
 }
 
-// read takes one frame from the stream; head is its first bytes, still unread.
-func (f *FrameReader) read(head []byte) (Frame, error) {
-	if err := f.checkSize(head); err != nil {
-		return Frame{}, err
-	}
-	size, commandSize := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
-	if commandSize > size-4 {
-		return Frame{}, fmt.Errorf("%w: a command of %d bytes in a frame of %d", ErrFrame, commandSize, size)
-	}
-	if _, err := f.in.Discard(8); err != nil {
-		return Frame{}, err
-	}
-
-	f.command = grow(f.command, int(commandSize))
-	if err := f.fill(f.command); err != nil {
-		return Frame{}, err
-	}
-	frame := Frame{Command: f.command}
-	if n := int(size - 4 - commandSize); n > 0 {
-		frame.Payload = f.carve(n)
-		if err := f.fill(frame.Payload); err != nil {
-			return Frame{}, err
-		}
-	}
-	return frame, nil
-}
-
-// checkSize judges the size in the first four bytes of head.
-func (f *FrameReader) checkSize(head []byte) error {
-	size := binary.BigEndian.Uint32(head)
+func (f *FrameReader) checkSize(size uint32) error {
 	if size < 4 {
 		return fmt.Errorf("%w: a frame of %d bytes has no room for a command", ErrFrame, size)
 	}
@@ -128,37 +113,46 @@ func (f *FrameReader) checkSize(head []byte) error {
 	return nil
 }
 
-func (f *FrameReader) fill(b []byte) error {
-	_, err := io.ReadFull(f.in, b)
-	if err == io.EOF && len(b) > 0 {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// carve returns n bytes that are never handed out again. Chunks grow with use,
-// so that an idle connection costs little and a busy one allocates rarely.
-func (f *FrameReader) carve(n int) []byte {
-	if n > lastChunk/4 {
-		return make([]byte, n)
-	}
-	if n > len(f.chunk) {
-		for f.nextSize < lastChunk && f.nextSize/4 < n {
-			f.nextSize *= 2
+// fill reads until n bytes of the next frame are there, and what more comes with them.
+func (f *FrameReader) fill(n int) error {
+	for empty := 0; f.Buffered() < n; {
+		f.makeRoom(n)
+		got, err := f.in.Read(f.chunk[len(f.chunk):cap(f.chunk)])
+		f.chunk = f.chunk[:len(f.chunk)+got]
+		switch {
+		case got > 0:
+			empty = 0 // an error comes again
+		case errors.Is(err, io.EOF) && f.Buffered() > 0:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		default:
+			if empty++; empty == maxEmptyReads {
+				return io.ErrNoProgress
+			}
 		}
-		f.chunk = make([]byte, f.nextSize)
-		f.nextSize = min(2*f.nextSize, lastChunk)
 	}
-	b := f.chunk[:n:n]
-	f.chunk = f.chunk[n:]
-	return b
+	return nil
 }
 
-// grow returns a slice of n bytes, in b's memory when that is large enough and
-// not so large that one big command would hold it for ever.
-func grow(b []byte, n int) []byte {
-	if n <= cap(b) && (cap(b) <= keptCommand || n > keptCommand) {
-		return b[:n]
+// maxEmptyReads bounds the reads in a row that bring neither bytes nor an error.
+const maxEmptyReads = 100
+
+// makeRoom sees to it that a frame of n bytes fits into what is left of the chunk, and that something can be read. A chunk
+// of which nothing was handed out is used again. Chunks grow with use, so that an idle connection costs little and a busy
+// one allocates rarely.
+func (f *FrameReader) makeRoom(n int) {
+	if cap(f.chunk)-f.at >= n && len(f.chunk) < cap(f.chunk) {
+		return
 	}
-	return make([]byte, n, max(n, 512))
+	rest := f.chunk[f.at:]
+	switch {
+	case !f.lent && n <= cap(f.chunk) && cap(f.chunk) <= lastChunk && f.at > 0:
+		f.chunk = f.chunk[:copy(f.chunk, rest)]
+	default:
+		f.chunk = append(make([]byte, 0, max(n, f.nextSize)), rest...)
+		f.nextSize = min(2*f.nextSize, lastChunk)
+		f.lent = false
+	}
+	f.at = 0
 }

@@ -51,6 +51,7 @@ func TestFrameReaderRoundTrip(t *testing.T) {
 			}
 			// Appending must not reach the neighbour in the chunk.
 			_ = append(frame.Payload, 0x55)
+			_ = append(frame.Command, 0x55)
 			payloads = append(payloads, frame.Payload)
 		}
 		if _, err := r.Next(); err != io.EOF {
@@ -141,12 +142,8 @@ func TestFrameReaderTimeout(t *testing.T) {
 			t.Fatalf("after %d bytes: %v", at, err)
 		}
 		frame, err := r.Next()
-		if at < 8 {
-			if err != nil || string(frame.Command) != "command" || string(frame.Payload) != "payload" {
-				t.Errorf("after %d bytes: the frame is lost: %v", at, err)
-			}
-		} else if !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("after %d bytes: read on inside a frame: %v", at, err)
+		if err != nil || string(frame.Command) != "command" || string(frame.Payload) != "payload" {
+			t.Errorf("after %d bytes: the frame is lost: %v", at, err)
 		}
 	}
 }

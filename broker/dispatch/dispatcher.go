@@ -20,7 +20,7 @@ const (
 
 // Bounds of one read; a pass makes as many reads as there are permits for.
 const (
-	readEntries = 256
+	readEntries = 1024
 	readBytes   = 1 << 20
 )
 
