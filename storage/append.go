@@ -207,7 +207,11 @@ func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
 		return
 	}
 	first, last := &r.items[0], &r.items[len(r.items)-1]
+	hold := t.followed()
 	t.mu.Lock()
+	if !hold {
+		t.tail.drop() // what is held must be without gaps
+	}
 	l := t.ledgers.byID(r.ledger.id)
 	x := l.grow(epoch, first.Position.Entry, int64(len(r.items)), Totals{
 		Messages: first.Header.TotalMessages - int64(first.Header.Messages),
@@ -224,8 +228,13 @@ func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
 			a.Producer.stored, _ = count(a.Producer.stored, a)
 			a.Producer.stored.LastUse = t.s.opt.Now()
 		}
-		t.tail.add(Entry{r.items[i].Position, r.items[i].Header, r.items[i].Data})
+		if hold {
+			t.tail.add(Entry{r.items[i].Position, r.items[i].Header, r.items[i].Data})
+		}
 	}
 	t.mu.Unlock()
+	if hold {
+		t.s.tails.added(t, len(r.items))
+	}
 	t.sink.Committed(r.items, nil)
 }

@@ -18,6 +18,8 @@ type pendingSource interface {
 	// lock gives the states, which stand still until unlock.
 	lock() (*CursorState, Ledgers)
 	unlock()
+	// caughtUp is told when there is nothing more to read.
+	caughtUp()
 	read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error)
 }
 
@@ -54,6 +56,7 @@ func pending(ctx context.Context, src pendingSource, buf *[]Entry, from wire.Pos
 		}
 		src.unlock()
 		if !stored {
+			src.caughtUp()
 			return dst, from, nil
 		}
 		entries, err := src.read(ctx, from, int(run), maxBytes, (*buf)[:0])
@@ -93,6 +96,8 @@ func (c *Cursor) unlock() {
 	c.t.mu.RUnlock()
 	c.mu.Unlock()
 }
+
+func (c *Cursor) caughtUp() { c.t.atTail() }
 
 func (c *Cursor) read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
 	return c.t.Read(ctx, from, maxEntries, maxBytes, dst)

@@ -315,6 +315,8 @@ func (s stoppedCursor) lock() (*CursorState, Ledgers) { return s.c, s.t.Ledgers 
 
 func (stoppedCursor) unlock() {}
 
+func (stoppedCursor) caughtUp() {}
+
 func (s stoppedCursor) read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
 	return s.t.Read(ctx, from, maxEntries, maxBytes, dst)
 }

@@ -42,7 +42,7 @@ func (s *Store) Stats() StoreStats {
 	return StoreStats{
 		Batches: s.stats.batches.Load(), Entries: s.stats.entries.Load(), Operations: s.stats.operations.Load(),
 		Bytes: s.stats.bytes.Load(), CommitTime: time.Duration(s.stats.commitNanos.Load()),
-		QueueOps: ops, QueueBytes: bytes, TailCacheBytes: s.tailUsed.Load(),
+		QueueOps: ops, QueueBytes: bytes, TailCacheBytes: s.tails.used.Load(),
 		TrimmedLedgers: s.stats.trimmedLedgers.Load(), TrimmedBytes: s.stats.trimmedBytes.Load(),
 		RecoveredLedgers: s.stats.recoveredLedgers.Load(), RecoveredTopics: s.stats.recoveredTopics.Load(),
 		QuarantinedEntries: s.stats.quarantined.Load(),

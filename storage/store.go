@@ -28,7 +28,7 @@ type Store struct {
 	flusher   *flusher
 	ids       ids
 	stats     counters
-	tailUsed  atomic.Int64 // payload bytes in all tail caches
+	tails     tails
 	entries   entryBuffers // of readers
 	sick      atomic.Pointer[UnhealthyError]
 
@@ -57,7 +57,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	f := newFence(o.FS)
 	po := pebbleOptions(o, f, pebbleLogger{o.Logger, f})
-	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), open: map[string]*Topic{}}
+	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes}, open: map[string]*Topic{}}
 	po.EventListener = &pebble.EventListener{
 		DataCorruption:  func(info pebble.DataCorruptionInfo) { s.unhealthy(info.Details) },
 		BackgroundError: f.background,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"spoolctl/storage/key"
@@ -28,10 +29,12 @@ type Topic struct {
 	ended    bool // terminated
 	sync     SyncMode
 
+	lastAtTail atomic.Int64 // by the queue's clock; see followed
+
 	mu      sync.RWMutex // guards what follows; never held across I/O
 	head    record.Topic
 	ledgers Ledgers
-	tail    tailCache
+	tail    tail
 	cursors map[string]*Cursor
 	policy  TrimPolicy
 	damaged []Range // see quarantine.go
@@ -147,7 +150,7 @@ func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic 
 		s: s, id: st.ID, name: name, full: st.Name, sink: sink,
 		assigned: st.Ledgers.End(), ended: st.Terminated, sync: s.opt.Sync,
 		head: st.Topic, ledgers: st.Ledgers, cursors: map[string]*Cursor{}, producers: map[string]*ProducerState{},
-		tail: tailCache{used: &s.tailUsed, budget: s.opt.TailCacheBytes},
+		tail: tail{used: &s.tails.used},
 	}
 	// An empty open ledger is taken on; one with entries is what a crash left: it is closed when the next one opens.
 	if l := st.Ledgers.last(); l.State == record.LedgerOpen && l.Entries == 0 {
@@ -342,6 +345,7 @@ func (t *Topic) readStored(ctx context.Context, from wire.Position, maxEntries, 
 		t.mu.RLock()
 		from = t.ledgers.Normal(from)
 		if held := t.tail.from(from); held != nil {
+			t.atTail()
 			dst = appendUpTo(dst, held, maxEntries, maxBytes)
 			t.mu.RUnlock()
 			return dst, nil
