@@ -52,8 +52,8 @@ type writer struct {
 }
 
 // Append gives the entry its position and queues it; the result comes through the topic's Sink, in order. It waits while
-// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge, ErrBackpressure, or
-// *UnhealthyError when nothing can be written until the next start; the Sink is then not called.
+// the commit queue is full. It returns ErrClosed, ErrTerminated, ErrTooLarge, ErrBackpressure,
+// *NoSpaceError, or *UnhealthyError when nothing can be written until the next start; the Sink is then not called.
 func (t *Topic) Append(a Append) error {
 	if len(a.Data) > maxEntryBytes {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(a.Data))
@@ -69,6 +69,9 @@ func (t *Topic) Append(a Append) error {
 	}
 	if err := t.s.fence.err(); err != nil {
 		return err
+	}
+	if e := t.s.health.full.Load(); e != nil {
+		return e
 	}
 	w := t.writer
 	if w == nil || w.failed.Load() || w.full(t.s.opt) {

@@ -35,6 +35,7 @@ func startFlusher(s *Store, flushed uint64, dead []Garbage) *flusher {
 	f := &flusher{s: s, cancel: cancel, trims: map[*Topic]struct{}{}, flushed: flushed, dead: dead}
 	// The queue's clock must go on while the work waits for a disk that is stuck: deadlines are for that.
 	f.every(ctx, func() { s.queue.tick(s.opt.Now()) })
+	f.every(ctx, s.guardSpace)
 	f.every(ctx, func() { f.work(ctx) })
 	return f
 }

@@ -39,6 +39,17 @@ type Options struct {
 	QueueBytes          int64         // payload bytes that may wait in the commit queue before Append blocks; default 16 MiB
 	QueueOps            int           // operations that may wait there, likewise; default 16 384
 	StoreDeadline       time.Duration // how long an append may wait before it is refused; default 30 s
+	HealthLatch         time.Duration // how long Health reports damage that was read; default 5 min, negative = until the store is closed
+
+	// Entries are refused while less than this is free on the file system; negative = no limit.
+	MinFreeBytes  int64 // default 512 MiB: memtables and the log have room until it was noticed
+	MinFreeInodes int64 // default 1000
+	// FreeInodes tells how many files more the file system of a directory can hold; default: the operating system.
+	FreeInodes func(dir string) (n uint64, known bool)
+
+	// Limits of what goes on at a time, what is more waits; 0 = no limit.
+	MaxLoads   int // topics being opened
+	MaxDeletes int // topics being deleted
 }
 
 const (
@@ -80,6 +91,14 @@ func (o Options) withDefaults() Options {
 	def(&o.QueueBytes, 16<<20)
 	if o.QueueOps == 0 {
 		o.QueueOps = 16 << 10
+	}
+	if o.HealthLatch == 0 {
+		o.HealthLatch = 5 * time.Minute
+	}
+	def(&o.MinFreeBytes, 512<<20)
+	def(&o.MinFreeInodes, 1000)
+	if o.FreeInodes == nil {
+		o.FreeInodes = freeInodes
 	}
 	if o.StoreDeadline == 0 {
 		o.StoreDeadline = 30 * time.Second

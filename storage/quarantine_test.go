@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"spoolctl/storage"
 	"spoolctl/wire"
@@ -39,7 +41,10 @@ func TestQuarantine(t *testing.T) {
 	closeStore(t, s)
 	damageLargestTable(t, fs)
 
-	s = open(t, fs, small)
+	var ahead atomic.Int64
+	s = open(t, fs, small, func(o *storage.Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
 	tp, _ = reopen(t, s, "persistent://public/default/q")
 	for range 2 { // the second time the damage is known
 		last, read := -1, 0
@@ -75,6 +80,13 @@ func TestQuarantine(t *testing.T) {
 	}
 	if b := tp.Cursor("sub").Backlog(); b.Entries != n {
 		t.Errorf("backlog %+v", b)
+	}
+	if s.Health() == nil {
+		t.Error("the store is well although it is damaged")
+	}
+	ahead.Store(int64(5 * time.Minute))
+	if err := s.Health(); err != nil {
+		t.Errorf("five minutes after the last damage was read: %v", err)
 	}
 	counted := s.Stats().QuarantinedEntries
 	closeStore(t, s)

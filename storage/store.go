@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"spoolctl/storage/key"
 	"spoolctl/wire"
@@ -30,7 +29,9 @@ type Store struct {
 	stats     counters
 	tails     tails
 	entries   entryBuffers // of readers
-	sick      atomic.Pointer[UnhealthyError]
+	health    health
+	loads     gate
+	deletes   gate
 
 	mu     sync.Mutex
 	open   map[string]*Topic // by full name
@@ -55,11 +56,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := checkPebbleFormat(o.FS, dir); err != nil {
 		return nil, err
 	}
+	if pid, held := LockOwner(o.FS, dir); held {
+		return nil, &LockedError{Dir: o.Dir, PID: pid}
+	}
+	if err := firstError(probe(o.FS, o.Dir), probe(o.FS, dir)); err != nil {
+		return nil, err
+	}
 	f := newFence(o.FS)
 	po := pebbleOptions(o, f, pebbleLogger{o.Logger, f})
-	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes}, open: map[string]*Topic{}}
+	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes},
+		health: health{latch: o.HealthLatch, now: o.Now}, loads: newGate(o.MaxLoads), deletes: newGate(o.MaxDeletes), open: map[string]*Topic{}}
 	po.EventListener = &pebble.EventListener{
-		DataCorruption:  func(info pebble.DataCorruptionInfo) { s.unhealthy(info.Details) },
+		DataCorruption:  func(info pebble.DataCorruptionInfo) { s.damaged(info.Details) },
 		BackgroundError: f.background,
 		FlushEnd:        func(info pebble.FlushInfo) { f.worked(info.Err) },
 		CompactionEnd:   func(info pebble.CompactionInfo) { f.worked(info.Err) },
@@ -147,21 +155,6 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	return nil
 }
 
-// unhealthy remembers that a write failed.
-func (s *Store) unhealthy(err error) {
-	if s.sick.CompareAndSwap(nil, &UnhealthyError{Cause: err}) {
-		s.log.Error("a write to the spool failed", "error", err)
-	}
-}
-
-// Health returns *UnhealthyError after a write has failed, nil otherwise.
-func (s *Store) Health() error {
-	if e := s.sick.Load(); e != nil {
-		return e
-	}
-	return s.fence.err()
-}
-
 // control queues a change and waits until it is durable, or until ctx ends (the change then still happens).
 func (s *Store) control(ctx context.Context, apply func(*batch) error) error {
 	done := make(chan error, 1)
@@ -198,7 +191,7 @@ func (s *Store) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("close %s: %w", t.name, err))
 		}
 	}
-	if len(errs) == 0 && s.Health() == nil && s.fence.err() == nil {
+	if len(errs) == 0 && s.health.failure.Load() == nil && s.fence.err() == nil {
 		errs = append(errs, s.control(ctx, func(b *batch) error {
 			if err := s.committer.recordExtents(b.Batch); err != nil {
 				return err

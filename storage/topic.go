@@ -112,7 +112,11 @@ func (s *Store) CreateTopic(ctx context.Context, name wire.TopicName, o TopicOpt
 }
 
 // OpenTopic loads a topic. It returns ErrTopicNotFound, ErrTopicOpen, *CorruptError.
-func (s *Store) OpenTopic(_ context.Context, name wire.TopicName, sink Sink) (*Topic, error) {
+func (s *Store) OpenTopic(ctx context.Context, name wire.TopicName, sink Sink) (*Topic, error) {
+	if err := s.loads.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.loads.leave()
 	full := name.String()
 	if err := s.claim(full); err != nil {
 		return nil, err
@@ -168,6 +172,10 @@ func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic 
 // DeleteTopic deletes a topic with everything it has; durable on return. It returns ErrTopicNotFound, or ErrTopicOpen when
 // the topic was not closed before.
 func (s *Store) DeleteTopic(ctx context.Context, name wire.TopicName) error {
+	if err := s.deletes.enter(ctx); err != nil {
+		return err
+	}
+	defer s.deletes.leave()
 	full := name.String()
 	if err := s.claim(full); err != nil {
 		return err
