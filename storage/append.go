@@ -44,11 +44,10 @@ type writer struct {
 	rec    record.Ledger // counts of what was queued
 	failed atomic.Bool   // a batch with its entries failed: everything behind it fails too
 
-	stopped bool           // one of its entries was refused: those behind it are too
-	extent  *record.Extent // of the current epoch
-	epoch   uint64         // of extent
-	batch   *batch         // the batch being built when it last took an entry, with
-	run     *run           // its entries there
+	stopped bool          // one of its entries was refused: those behind it are too
+	extent  record.Extent // what it has in the newest epoch that it took entries in
+	batch   *batch        // the batch being built when it last took an entry, with
+	run     *run          // its entries there
 }
 
 // Append gives the entry its position and queues it; the result comes through the topic's Sink, in order. It waits while
@@ -74,7 +73,7 @@ func (t *Topic) Append(a Append) error {
 		return e
 	}
 	w := t.writer
-	if w == nil || w.failed.Load() || w.full(t.s.opt) {
+	if w == nil || w.failed.Load() || w.full(t.s) {
 		var err error
 		if w, err = t.roll(); err != nil {
 			return err
@@ -117,9 +116,10 @@ func stretch(l *record.Ledger, ms int64) {
 	l.LastPublish = max(l.LastPublish, ms)
 }
 
-func (w *writer) full(o Options) bool {
-	return w.rec.Entries >= o.Ledger.MaxEntries || w.rec.Bytes >= o.Ledger.MaxBytes ||
-		(w.rec.Entries > 0 && o.Now().Sub(w.rec.Created) >= o.Ledger.MaxAge)
+func (w *writer) full(s *Store) bool {
+	limits := &s.opt.Ledger
+	return w.rec.Entries >= limits.MaxEntries || w.rec.Bytes >= limits.MaxBytes ||
+		(w.rec.Entries > 0 && s.queue.clock.Load()-w.rec.Created.UnixNano() >= int64(limits.MaxAge))
 }
 
 // closedLedger returns the record that closes the topic's open ledger, with what was queued for it or, after a failure or

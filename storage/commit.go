@@ -61,7 +61,8 @@ type committer struct {
 	epochBytes uint64
 	unflushed  []<-chan struct{} // of the newest epochs, oldest first: closed when flushed
 	maxEpoch   uint64
-	extents    map[int64]*record.Extent // of the current epoch, by ledger
+	writers    []*writer          // whose extents belong to the current epoch
+	forgotten  map[int64]struct{} // ledgers of these that were deleted
 	freeRuns   sync.Pool
 }
 
@@ -72,10 +73,10 @@ func newCommitter(s *Store, epoch uint64) *committer {
 	return &committer{
 		s: s, epoch: epoch,
 		// The last batch of an epoch must still fit into its memtable.
-		maxEpoch: s.opt.MemTableBytes/10*9 - min(maxBatchBytes, s.opt.MemTableBytes/2),
-		inFlight: make(chan *batch, maxInFlight),
-		extents:  map[int64]*record.Extent{},
-		freeRuns: sync.Pool{New: func() any { return new(run) }},
+		maxEpoch:  s.opt.MemTableBytes/10*9 - min(maxBatchBytes, s.opt.MemTableBytes/2),
+		inFlight:  make(chan *batch, maxInFlight),
+		forgotten: map[int64]struct{}{},
+		freeRuns:  sync.Pool{New: func() any { return new(run) }},
 	}
 }
 
@@ -143,14 +144,19 @@ func (c *committer) endEpoch(b *batch) {
 	}
 	c.epoch++
 	c.epochBytes = 0
-	clear(c.extents)
+	clear(c.writers)
+	c.writers = c.writers[:0]
+	clear(c.forgotten)
 }
 
 func (c *committer) recordExtents(b *pebble.Batch) error {
 	var buf []byte
-	for id, x := range c.extents {
-		buf = x.Append(buf[:0])
-		if err := b.Set(key.ForExtent(id, x.First), buf, nil); err != nil {
+	for _, w := range c.writers {
+		if _, gone := c.forgotten[w.id]; gone {
+			continue
+		}
+		buf = w.extent.Append(buf[:0])
+		if err := b.Set(key.ForExtent(w.id, w.extent.First), buf, nil); err != nil {
 			return err
 		}
 	}
@@ -158,7 +164,7 @@ func (c *committer) recordExtents(b *pebble.Batch) error {
 }
 
 // forgetLedger drops the current epoch's extent of a ledger that is being deleted.
-func (c *committer) forgetLedger(id int64) { delete(c.extents, id) }
+func (c *committer) forgetLedger(id int64) { c.forgotten[id] = struct{}{} }
 
 func (c *committer) add(b *batch, o *op) {
 	b.ops++
@@ -195,13 +201,12 @@ func (c *committer) addEntry(b *batch, o *op) {
 	if err := d.Finish(); err != nil {
 		c.s.unhealthy(err)
 	}
-	x := w.extent
-	if x == nil || w.epoch != c.epoch {
-		x = &record.Extent{First: item.Position.Entry, Epoch: c.epoch,
+	x := &w.extent
+	if x.Epoch != c.epoch {
+		*x = record.Extent{First: item.Position.Entry, Epoch: c.epoch,
 			StartMessages: item.Header.TotalMessages - int64(item.Header.Messages),
 			StartBytes:    item.Header.TotalBytes - int64(len(item.Data))}
-		w.extent, w.epoch = x, c.epoch
-		c.extents[item.Position.Ledger] = x
+		c.writers = append(c.writers, w)
 	}
 	if item.numbered() {
 		item.Producer.note(b, &item.Append, c.s.opt.Now())

@@ -56,7 +56,7 @@ const (
 	maxBatchOps   = 1024      // operations in one commit batch
 	maxBatchBytes = 1 << 20   // payload bytes in one commit batch, unless one entry alone is larger
 	maxInFlight   = 8         // batches that are applied and wait for their fsync
-	maxUnflushed  = 4         // epochs whose memtables wait for being flushed, before commits wait for them
+	maxUnflushed  = 2         // epochs whose memtables wait for being flushed, before commits wait for them
 	maxEntryBytes = 256 << 20 // far above any message size limit; keeps one entry inside a memtable batch
 )
 

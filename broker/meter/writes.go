@@ -45,7 +45,7 @@ func (c *Counts) observe(bounds []int64, v int64) {
 // Spread counts values by class over whole minutes. Like Flow, it may lose a few values to the neighbouring minute when
 // two goroutines add at the turn of one.
 type Spread struct {
-	ring [windows]spreadWindow
+	ring atomic.Pointer[[windows]spreadWindow] // nil while nothing was counted
 }
 
 type spreadWindow struct {
@@ -55,7 +55,12 @@ type spreadWindow struct {
 }
 
 func (s *Spread) add(minute int64, c *Counts) {
-	w := &s.ring[uint64(minute)%windows]
+	ring := s.ring.Load()
+	if ring == nil {
+		s.ring.CompareAndSwap(nil, new([windows]spreadWindow))
+		ring = s.ring.Load()
+	}
+	w := &ring[uint64(minute)%windows]
 	if old := w.minute.Load(); old != minute && w.minute.CompareAndSwap(old, minute) {
 		for i := range w.class {
 			w.class[i].Store(0)
@@ -71,7 +76,11 @@ func (s *Spread) add(minute int64, c *Counts) {
 }
 
 func (s *Spread) last(minute int64) (c Counts) {
-	w := &s.ring[uint64(minute-1)%windows]
+	ring := s.ring.Load()
+	if ring == nil {
+		return c
+	}
+	w := &ring[uint64(minute-1)%windows]
 	if w.minute.Load() != minute-1 {
 		return c
 	}
