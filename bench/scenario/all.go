@@ -5,7 +5,7 @@ func All() []Scenario {
 	return []Scenario{
 		publish(), stockClients(), manyProducers(), largeMessages(), sustained(), topics(),
 		endToEnd(), latency(), shared(), fanOut16(), eightSubscriptions(), nonPersistent(), partitioned(), redelivery(),
-		deviceBytes(), drain(), restart(), idle(), manySubscriptions(), holes(),
+		deviceBytes(), keepUp(), drain(), restart(), idle(), manySubscriptions(), holes(),
 		scrapePage(), inspect(), startup(),
 	}
 }
