@@ -185,6 +185,7 @@ func (t *Topic) roll() (*writer, error) {
 			t.ledgers = append(t.ledgers, &Ledger{ID: w.id, Ledger: created})
 			t.mu.Unlock()
 			t.s.flusher.trim(t)
+			t.s.offloader.wake()
 		},
 	})
 	if err != nil {

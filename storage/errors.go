@@ -83,6 +83,17 @@ func (e *UnhealthyError) Error() string { return fmt.Sprintf("store cannot write
 // Unwrap returns the cause.
 func (e *UnhealthyError) Unwrap() error { return e.Cause }
 
+// OffloadedError says that entries are in an object only, and that no object store is configured to read it from.
+type OffloadedError struct {
+	Ledger int64
+	Object string
+}
+
+// Error implements error.
+func (e *OffloadedError) Error() string {
+	return fmt.Sprintf("ledger %d is in the object %s: configure the object store that it was offloaded to", e.Ledger, e.Object)
+}
+
 // firstError returns the first of errs that is not nil.
 func firstError(errs ...error) error {
 	for _, err := range errs {

@@ -102,6 +102,9 @@ func (t *TopicState) loadLedgers(r pebble.Reader, recorded uint64) error {
 
 // loadExtents completes a ledger: extents, and for an open one the counts of what is stored.
 func (t *TopicState) loadExtents(r pebble.Reader, l *Ledger, recorded uint64) error {
+	if l.LocalDeleted {
+		return nil
+	}
 	have := int64(0)
 	lower, upper := key.ForExtents(l.ID)
 	err := scan(r, lower, upper, func(k, v []byte) error {
@@ -171,11 +174,12 @@ func (t *TopicState) clip(l *Ledger, have int64) error {
 // the first and last entry.
 func (t *TopicState) countOpen(r pebble.Reader, l *Ledger) error {
 	er := entryReader{r: r, topic: t.Name}
-	first, _, err := er.header(l.ID, l.Extents[0], 0)
+	ctx := context.Background() // an open ledger is in no object: nothing is waited for
+	first, _, err := er.header(ctx, span{epoch: l.Extents[0].Epoch, ledger: l.ID})
 	if err != nil {
 		return err
 	}
-	last, _, err := er.header(l.ID, l.Extents[len(l.Extents)-1], l.Entries-1)
+	last, _, err := er.header(ctx, span{epoch: l.Extents[len(l.Extents)-1].Epoch, ledger: l.ID, first: l.Entries - 1})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"time"
 
+	"spoolctl/storage/offload"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -46,6 +48,10 @@ type Options struct {
 	MinFreeInodes int64 // default 1000
 	// FreeInodes tells how many files more the file system of a directory can hold; default: the operating system.
 	FreeInodes func(dir string) (n uint64, known bool)
+
+	// Bucket is where ledgers are offloaded to; nil = nowhere. It belongs to the caller and must stay open until Close returned.
+	Bucket          offload.Bucket
+	OffloadInterval time.Duration // between two looks for ledgers to offload, besides when one is closed; default 1 min
 
 	// Limits of what goes on at a time, what is more waits; 0 = no limit.
 	MaxLoads   int // topics being opened
@@ -99,6 +105,9 @@ func (o Options) withDefaults() Options {
 	def(&o.MinFreeInodes, 1000)
 	if o.FreeInodes == nil {
 		o.FreeInodes = freeInodes
+	}
+	if o.OffloadInterval == 0 {
+		o.OffloadInterval = time.Minute
 	}
 	if o.StoreDeadline == 0 {
 		o.StoreDeadline = 30 * time.Second

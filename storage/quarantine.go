@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"spoolctl/storage/key"
+	"spoolctl/storage/offload"
 	"spoolctl/storage/record"
 	"spoolctl/wire"
 
@@ -19,7 +20,8 @@ import (
 
 // damaged reports whether an entry's error is about the entry, and not about the disk or the reader.
 func (e *CorruptError) damaged() bool {
-	return pebble.IsCorruptionError(e.Cause) || errors.Is(e.Cause, ErrEntryNotFound) ||
+	var object *offload.DamagedError
+	return errors.As(e.Cause, &object) || pebble.IsCorruptionError(e.Cause) || errors.Is(e.Cause, ErrEntryNotFound) ||
 		errors.Is(e.Cause, record.ErrMalformed) || errors.Is(e.Cause, key.ErrMalformed)
 }
 

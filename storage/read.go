@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"spoolctl/storage/key"
+	"spoolctl/storage/offload"
 	"spoolctl/storage/record"
 	"spoolctl/wire"
 
@@ -24,11 +25,12 @@ type Entry struct {
 	Data     []byte
 }
 
-// span is a run of entries of one ledger in one epoch: contiguous on disk.
+// span is a run of entries of one ledger in one epoch, contiguous on disk, or in an object.
 type span struct {
 	epoch       uint64
 	ledger      int64
 	first, last int64 // [first, last)
+	object      *offload.Object
 }
 
 // spans returns the runs that hold at most max entries from `from` on and before `to`.
@@ -51,25 +53,38 @@ func (ls Ledgers) spansSince(since int64, from, to wire.Position, max int64) (ou
 			end = min(end, to.Entry)
 		}
 		for first < end && max > 0 {
-			x, ok := l.extentAt(first)
+			sp, published, ok := l.spanAt(first)
 			if !ok {
 				return out
 			}
-			n := min(x.End(), end, first+max)
-			if x.LastPublish == 0 || x.LastPublish >= since {
-				out = append(out, span{x.Epoch, l.ID, first, n})
+			sp.last = min(sp.last, end, first+max)
+			if published == 0 || published >= since {
+				out = append(out, sp)
 			}
-			max -= n - first
-			first = n
+			max -= sp.last - first
+			first = sp.last
 		}
 	}
 	return out
 }
 
+// spanAt returns the run that holds the entry, from there on, and the largest publish time in it, 0 when not known. What is
+// here is read here, also when an object has it too.
+func (l *Ledger) spanAt(entry int64) (sp span, published int64, ok bool) {
+	if x, ok := l.extentAt(entry); ok {
+		return span{epoch: x.Epoch, ledger: l.ID, first: entry, last: x.End()}, x.LastPublish, true
+	}
+	if l.Object == "" {
+		return span{}, 0, false
+	}
+	return span{ledger: l.ID, first: entry, last: l.Entries, object: l.object()}, l.LastPublish, true
+}
+
 // entryReader reads entries of one topic.
 type entryReader struct {
-	r     pebble.Reader
-	topic string
+	r       pebble.Reader
+	objects *objects // nil: offloaded entries cannot be read
+	topic   string
 }
 
 // errStop ends a walk early without being an error.
@@ -78,56 +93,66 @@ var errStop = errors.New("stop")
 // walk calls each for every entry of the spans in order. The entry's Data is valid during the call only. An entry that is
 // missing or cannot be decoded ends the walk with *CorruptError. each may return errStop.
 func (er entryReader) walk(ctx context.Context, spans []span, each func(Entry) error) (err error) {
-	if len(spans) == 0 {
-		return nil
-	}
-	it, err := er.r.NewIter(nil)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", er.topic, err)
-	}
+	var it *pebble.Iterator
 	defer func() {
-		if cerr := it.Close(); err == nil {
-			err = cerr
+		if it != nil {
+			err = firstError(err, it.Close())
 		}
 	}()
 	for _, sp := range spans {
-		it.SetBounds(key.ForEntry(sp.epoch, sp.ledger, sp.first), key.ForEntry(sp.epoch, sp.ledger, sp.last))
-		want := sp.first
-		for ok := it.First(); ok; ok = it.Next() {
-			if want&0xff == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			_, _, id, err := key.ParseEntry(it.Key())
-			pos := wire.Position{Ledger: sp.ledger, Entry: want}
-			if err == nil && id != want {
-				return er.missing(pos, it.Key(), id)
-			}
-			if err != nil {
-				return er.corrupt(pos, it.Key(), err)
-			}
-			pos.Entry = id
-			v, err := it.ValueAndErr()
-			if err != nil {
-				return er.corrupt(pos, it.Key(), err)
-			}
-			h, data, err := record.ParseHeader(v)
-			if err != nil {
-				return er.corrupt(pos, it.Key(), err)
-			}
-			if err := each(Entry{pos, h, data}); err != nil {
-				if errors.Is(err, errStop) {
-					return nil
+		if sp.object != nil {
+			err = er.walkObject(ctx, sp, each)
+		} else {
+			if it == nil {
+				if it, err = er.r.NewIter(nil); err != nil {
+					return fmt.Errorf("read %s: %w", er.topic, err)
 				}
-				return err
 			}
-			want = id + 1
+			err = er.walkStored(ctx, it, sp, each)
 		}
-		if err := it.Error(); err != nil {
-			return er.corrupt(wire.Position{Ledger: sp.ledger, Entry: want}, nil, err)
+		if errors.Is(err, errStop) {
+			return nil
 		}
-		if want != sp.last {
-			return er.missing(wire.Position{Ledger: sp.ledger, Entry: want}, key.ForEntry(sp.epoch, sp.ledger, want), sp.last)
+		if err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (er entryReader) walkStored(ctx context.Context, it *pebble.Iterator, sp span, each func(Entry) error) error {
+	it.SetBounds(key.ForEntry(sp.epoch, sp.ledger, sp.first), key.ForEntry(sp.epoch, sp.ledger, sp.last))
+	want := sp.first
+	for ok := it.First(); ok; ok = it.Next() {
+		if want&0xff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		_, _, id, err := key.ParseEntry(it.Key())
+		pos := wire.Position{Ledger: sp.ledger, Entry: want}
+		if err == nil && id != want {
+			return er.missing(pos, it.Key(), id)
+		}
+		if err != nil {
+			return er.corrupt(pos, it.Key(), err)
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return er.corrupt(pos, it.Key(), err)
+		}
+		h, data, err := record.ParseHeader(v)
+		if err != nil {
+			return er.corrupt(pos, it.Key(), err)
+		}
+		if err := each(Entry{pos, h, data}); err != nil {
+			return err
+		}
+		want = id + 1
+	}
+	if err := it.Error(); err != nil {
+		return er.corrupt(wire.Position{Ledger: sp.ledger, Entry: want}, nil, err)
+	}
+	if want != sp.last {
+		return er.missing(wire.Position{Ledger: sp.ledger, Entry: want}, key.ForEntry(sp.epoch, sp.ledger, want), sp.last)
 	}
 	return nil
 }
@@ -164,10 +189,18 @@ func (er entryReader) read(ctx context.Context, spans []span, maxBytes int, dst 
 // readChunk is how much memory a read takes at a time, so that entries cost no allocation each.
 const readChunk = 128 << 10
 
-// header reads the header of an entry that lies in an extent of the ledger, and the length of its data.
-func (er entryReader) header(ledger int64, x record.Extent, entry int64) (h EntryHeader, size int, err error) {
-	k := key.ForEntry(x.Epoch, ledger, entry)
-	pos := wire.Position{Ledger: ledger, Entry: entry}
+// header reads the header of the span's first entry, and the length of its data.
+func (er entryReader) header(ctx context.Context, sp span) (h EntryHeader, size int, err error) {
+	if sp.object != nil {
+		sp.last = sp.first + 1
+		err = er.walkObject(ctx, sp, func(e Entry) error {
+			h, size = e.Header, len(e.Data)
+			return nil
+		})
+		return h, size, err
+	}
+	k := key.ForEntry(sp.epoch, sp.ledger, sp.first)
+	pos := wire.Position{Ledger: sp.ledger, Entry: sp.first}
 	found, err := get(er.r, k, func(v []byte) error {
 		var data []byte
 		if h, data, err = record.ParseHeader(v); err != nil {
@@ -182,14 +215,14 @@ func (er entryReader) header(ledger int64, x record.Extent, entry int64) (h Entr
 	return h, size, err
 }
 
-// locate finds the extent of a stored entry; it returns ErrEntryNotFound when none is stored at p.
-func (ls Ledgers) locate(topic string, p wire.Position) (record.Extent, error) {
+// locate finds the run that begins with a stored entry; it returns ErrEntryNotFound when none is stored at p.
+func (ls Ledgers) locate(topic string, p wire.Position) (span, error) {
 	if l := ls.byID(p.Ledger); l != nil && p.Entry >= 0 && p.Entry < l.Entries {
-		if x, ok := l.extentAt(p.Entry); ok {
-			return x, nil
+		if sp, _, ok := l.spanAt(p.Entry); ok {
+			return sp, nil
 		}
 	}
-	return record.Extent{}, fmt.Errorf("%s %s: %w", topic, p, ErrEntryNotFound)
+	return span{}, fmt.Errorf("%s %s: %w", topic, p, ErrEntryNotFound)
 }
 
 // seekTime returns the position of the first entry of the spans published at ms or later, else end.

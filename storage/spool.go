@@ -290,11 +290,11 @@ func (t *TopicView) Cumulative(p wire.Position) (Consumed, error) {
 	if c, known := t.Ledgers.known(p); known {
 		return c, nil
 	}
-	x, err := t.Ledgers.locate(t.Name, p)
+	sp, err := t.Ledgers.locate(t.Name, p)
 	if err != nil {
 		return Consumed{}, err
 	}
-	h, _, err := t.reader().header(p.Ledger, x, p.Entry)
+	h, _, err := t.reader().header(context.Background(), sp)
 	return Consumed{h.TotalMessages, h.TotalBytes}, err
 }
 

@@ -25,13 +25,19 @@ type Store struct {
 	queue     *queue
 	committer *committer
 	flusher   *flusher
-	ids       ids
-	stats     counters
-	tails     tails
-	entries   entryBuffers // of readers
-	health    health
-	loads     gate
-	deletes   gate
+	offloader *offloader
+	objects   *objects // nil without an object store
+
+	background context.Context // ends when the store is closed
+	end        context.CancelFunc
+
+	ids     ids
+	stats   counters
+	tails   tails
+	entries entryBuffers // of readers
+	health  health
+	loads   gate
+	deletes gate
 
 	mu     sync.Mutex
 	open   map[string]*Topic // by full name
@@ -66,6 +72,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	po := pebbleOptions(o, f, pebbleLogger{o.Logger, f})
 	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes},
 		health: health{latch: o.HealthLatch, now: o.Now}, loads: newGate(o.MaxLoads), deletes: newGate(o.MaxDeletes), open: map[string]*Topic{}}
+	s.objects = newObjects(o.Bucket, id.UUID)
+	s.background, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	po.EventListener = &pebble.EventListener{
 		DataCorruption:  func(info pebble.DataCorruptionInfo) { s.damaged(info.Details) },
 		BackgroundError: f.background,
@@ -82,6 +90,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
+	s.offloader = startOffloader(s)
 	s.flusher = startFlusher(s, s.committer.epoch-1, m.Garbage)
 	s.committer.start()
 	return s, nil
@@ -178,12 +187,10 @@ func (s *Store) Close(ctx context.Context) error {
 		return nil
 	}
 	s.closed = true
-	topics := make([]*Topic, 0, len(s.open))
-	for _, t := range s.open {
-		topics = append(topics, t)
-	}
 	s.mu.Unlock()
+	topics := s.openTopics()
 
+	s.offloader.stop()
 	s.flusher.stop()
 	var errs []error
 	for _, t := range topics {
@@ -204,7 +211,22 @@ func (s *Store) Close(ctx context.Context) error {
 	hurry := context.AfterFunc(ctx, func() { s.fence.shut(fmt.Errorf("closing took too long: %w", ctx.Err())) })
 	s.committer.wg.Wait()
 	hurry()
+	s.end()
+	s.objects.close()
 	return errors.Join(append(errs, s.db.Close())...)
+}
+
+// openTopics returns the topics that are open.
+func (s *Store) openTopics() []*Topic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	topics := make([]*Topic, 0, len(s.open))
+	for _, t := range s.open {
+		if t != nil { // else it is being opened or deleted
+			topics = append(topics, t)
+		}
+	}
+	return topics
 }
 
 // TopicNames returns the topics of a namespace, sorted; the zero namespace means all.

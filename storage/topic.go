@@ -37,6 +37,7 @@ type Topic struct {
 	tail    tail
 	cursors map[string]*Cursor
 	policy  TrimPolicy
+	offload offloading
 	damaged []Range // see quarantine.go
 
 	producers map[string]*ProducerState // for deduplication, by name
@@ -154,7 +155,7 @@ func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic 
 		s: s, id: st.ID, name: name, full: st.Name, sink: sink,
 		assigned: st.Ledgers.End(), ended: st.Terminated, sync: s.opt.Sync,
 		head: st.Topic, ledgers: st.Ledgers, cursors: map[string]*Cursor{}, producers: map[string]*ProducerState{},
-		tail: tail{used: &s.tails.used},
+		tail: tail{used: &s.tails.used}, offload: offloading{policy: OffloadPolicy{Threshold: -1}, status: OffloadStatus{LastLedger: -1}},
 	}
 	// An empty open ledger is taken on; one with entries is what a crash left: it is closed when the next one opens.
 	if l := st.Ledgers.last(); l.State == record.LedgerOpen && l.Entries == 0 {
@@ -204,6 +205,7 @@ func (s *Store) DeleteTopic(ctx context.Context, name wire.TopicName) error {
 		return fmt.Errorf("delete %s: %w", full, err)
 	}
 	s.names.remove(full)
+	s.offloader.gone(st.Ledgers)
 	return nil
 }
 
@@ -321,7 +323,9 @@ func (t *Topic) Terminated() (wire.Position, bool) {
 }
 
 // reader reads this topic's entries from the database.
-func (t *Topic) reader() entryReader { return entryReader{r: t.s.db, topic: t.full} }
+func (t *Topic) reader() entryReader {
+	return entryReader{r: t.s.db, objects: t.s.objects, topic: t.full}
+}
 
 // Read appends to dst the confirmed entries from `from` on (inclusive; the next existing one when nothing is stored there):
 // at most maxEntries, and no more once maxBytes of payload are passed, but at least one when there is any. Damaged entries
@@ -367,11 +371,19 @@ func (t *Topic) readStored(ctx context.Context, from wire.Position, maxEntries, 
 
 		n := len(dst)
 		dst, err := t.reader().read(ctx, spans, maxBytes, dst)
-		if err == nil || len(dst) > n || t.has(from) {
+		if err == nil || len(dst) > n || t.stands(from, spans) {
 			return dst, err
 		}
-		// What was to be read has been trimmed meanwhile: go on with what is left.
+		// What was to be read has been trimmed or moved to an object meanwhile: go on with what is there now.
 	}
+}
+
+// stands reports whether the entry at p is still where spans, which begin with it, say.
+func (t *Topic) stands(p wire.Position, spans []span) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	sp, err := t.ledgers.locate(t.full, p)
+	return err == nil && len(spans) > 0 && (sp.object == nil) == (spans[0].object == nil)
 }
 
 func (t *Topic) has(p wire.Position) bool {
@@ -415,12 +427,12 @@ func (t *Topic) headerAt(p wire.Position) (EntryHeader, int, error) {
 		t.mu.RUnlock()
 		return e.Header, len(e.Data), nil
 	}
-	x, err := t.ledgers.locate(t.full, p)
+	sp, err := t.ledgers.locate(t.full, p)
 	t.mu.RUnlock()
 	if err != nil {
 		return EntryHeader{}, 0, err
 	}
-	return t.reader().header(p.Ledger, x, p.Entry)
+	return t.reader().header(t.s.background, sp)
 }
 
 // SeekTime returns the position of the first entry with a publish time of at least ms (milliseconds since the epoch), or

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"spoolctl/storage/key"
@@ -130,6 +129,7 @@ func (t *Topic) trim(ctx context.Context, p TrimPolicy) (TrimResult, error) {
 	if err == nil {
 		t.s.stats.trimmedLedgers.Add(int64(len(drop)))
 		t.s.stats.trimmedBytes.Add(res.Bytes)
+		t.s.offloader.gone(drop)
 	}
 	return res, err
 }
@@ -155,14 +155,5 @@ func (t *Topic) toTrim(p TrimPolicy) (drop []*Ledger) {
 // dropLedger adds the removal of a ledger to b; called by the committer. Its entries become garbage, which reclaim.go
 // removes when their epoch is on disk.
 func (s *Store) dropLedger(b *batch, topic uint64, l *Ledger) error {
-	s.committer.forgetLedger(l.ID)
-	for _, x := range l.Extents {
-		g := Garbage{x.Epoch, l.ID}
-		if err := b.Set(g.key(), binary.AppendUvarint(nil, 1), nil); err != nil {
-			return err
-		}
-		b.garbage = append(b.garbage, g)
-	}
-	lower, upper := key.ForExtents(l.ID)
-	return firstError(b.DeleteRange(lower, upper, nil), b.Delete(key.ForLedger(topic, l.ID), nil))
+	return firstError(s.dropEntries(b, l), b.Delete(key.ForLedger(topic, l.ID), nil))
 }

@@ -37,6 +37,11 @@ type Ledger struct {
 	StartEntries  int64       // 9: entries of the topic before this ledger, ever
 	StartMessages int64       // 10: messages of the topic before this ledger, ever
 	StartBytes    int64       // 11: payload bytes of the topic before this ledger, ever
+
+	Object       string    `json:",omitempty"` // 12: name of the object that holds its entries too; empty = none does
+	ObjectBytes  int64     `json:",omitempty"` // 13: size of the object
+	Offloaded    time.Time `json:",omitzero"`  // 14: when the object was made; milliseconds
+	LocalDeleted bool      `json:",omitempty"` // 15: its entries are in the object only
 }
 
 // Append adds the encoding of l to dst.
@@ -51,12 +56,19 @@ func (l *Ledger) Append(dst []byte) []byte {
 	dst = appendInt(dst, 8, l.LastPublish)
 	dst = appendInt(dst, 9, l.StartEntries)
 	dst = appendInt(dst, 10, l.StartMessages)
-	return appendInt(dst, 11, l.StartBytes)
+	dst = appendInt(dst, 11, l.StartBytes)
+	dst = appendString(dst, 12, l.Object)
+	dst = appendInt(dst, 13, l.ObjectBytes)
+	dst = appendInt(dst, 14, millis(l.Offloaded))
+	if l.LocalDeleted {
+		dst = appendInt(dst, 15, 1)
+	}
+	return dst
 }
 
 // ParseLedger decodes a ledger record.
 func ParseLedger(b []byte) (l Ledger, err error) {
-	err = fields("ledger", b, func(num protowire.Number, v uint64, _ []byte) error {
+	err = fields("ledger", b, func(num protowire.Number, v uint64, b []byte) error {
 		n := int64(v)
 		if n < 0 {
 			return fmt.Errorf("%w: ledger: field %d is negative", ErrMalformed, num)
@@ -84,6 +96,14 @@ func ParseLedger(b []byte) (l Ledger, err error) {
 			l.StartMessages = n
 		case 11:
 			l.StartBytes = n
+		case 12:
+			l.Object = string(b)
+		case 13:
+			l.ObjectBytes = n
+		case 14:
+			l.Offloaded = fromMillis(n)
+		case 15:
+			l.LocalDeleted = v != 0
 		}
 		return nil
 	})
