@@ -35,7 +35,7 @@ type Options struct {
 	Sync                SyncMode
 	Ledger              LedgerLimits
 	CursorFlushInterval time.Duration // a changed cursor is durable at the latest this much later; default 100 ms
-	TailCacheBytes      int64         // memory for recent entries of topics that are read at their end, all together; default 64 MiB
+	TailCacheBytes      int64         // memory for recent entries of topics that are read at their end, all together; default 32 MiB
 	MemTableBytes       uint64        // Pebble's memtable, and so about an epoch; default 64 MiB
 	BlockCacheBytes     int64         // default 64 MiB
 	QueueBytes          int64         // payload bytes that may wait in the commit queue before Append blocks; default 16 MiB
@@ -92,7 +92,7 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.Ledger.MaxEntries, 50_000)
 	def(&o.Ledger.MaxBytes, 2<<30)
-	def(&o.TailCacheBytes, 64<<20)
+	def(&o.TailCacheBytes, 32<<20)
 	def(&o.BlockCacheBytes, 64<<20)
 	def(&o.QueueBytes, 16<<20)
 	if o.QueueOps == 0 {
