@@ -142,7 +142,9 @@ func (o *offloading) offload() {
 	if err := o.tp.OffloadStatus().Last; err != nil {
 		o.Fatal(err)
 	}
-	o.until(func() bool { return !slices.ContainsFunc(o.tp.Ledgers()[:9], func(l storage.LedgerInfo) bool { return !l.LocalDeleted }) })
+	o.until(func() bool {
+		return !slices.ContainsFunc(o.tp.Ledgers()[:9], func(l storage.LedgerInfo) bool { return !l.LocalDeleted })
+	})
 }
 
 // Entries that are in objects only are read, sought, acknowledged and counted as those that are here, also after a restart.
