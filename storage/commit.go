@@ -193,29 +193,34 @@ func (c *committer) addEntry(b *batch, o *op) {
 		return
 	}
 	b.sync = b.sync || o.force
+	c.store(b, w, item.Position.Entry, &item.Header, item.Data)
+	if item.numbered() {
+		item.Producer.note(b, &item.Append, c.s.opt.Now())
+	}
+	b.entries++
+	c.report(b, w, item, nil)
+}
+
+// store adds an entry of w's ledger to b.
+func (c *committer) store(b *batch, w *writer, entry int64, header *EntryHeader, data []byte) {
 	var hdr [record.MaxHeaderLen]byte
-	h := record.AppendHeader(hdr[:0], item.Header)
-	d := b.SetDeferred(key.EntryLen, len(h)+len(item.Data))
-	key.PutEntry(d.Key, c.epoch, item.Position.Ledger, item.Position.Entry)
-	copy(d.Value[copy(d.Value, h):], item.Data)
+	h := record.AppendHeader(hdr[:0], *header)
+	d := b.SetDeferred(key.EntryLen, len(h)+len(data))
+	key.PutEntry(d.Key, c.epoch, w.id, entry)
+	copy(d.Value[copy(d.Value, h):], data)
 	if err := d.Finish(); err != nil {
 		c.s.unhealthy(err)
 	}
 	x := &w.extent
 	if x.Epoch != c.epoch {
-		*x = record.Extent{First: item.Position.Entry, Epoch: c.epoch,
-			StartMessages: item.Header.TotalMessages - int64(item.Header.Messages),
-			StartBytes:    item.Header.TotalBytes - int64(len(item.Data))}
+		*x = record.Extent{First: entry, Epoch: c.epoch,
+			StartMessages: header.TotalMessages - int64(header.Messages),
+			StartBytes:    header.TotalBytes - int64(len(data))}
 		c.writers = append(c.writers, w)
 	}
-	if item.numbered() {
-		item.Producer.note(b, &item.Append, c.s.opt.Now())
-	}
 	x.Count++
-	x.Published(item.PublishTime)
-	b.entries++
-	b.bytes += int64(len(item.Data))
-	c.report(b, w, item, nil)
+	x.Published(header.PublishTime)
+	b.bytes += int64(len(data))
 }
 
 // refuse leaves an entry out of b that waited too long, or that stands behind such a one in its ledger. The topic goes on

@@ -25,6 +25,8 @@ type TopicState struct {
 	Ledgers Ledgers
 	Cursors []*CursorState // by name
 
+	Compacted []*Ledger // results of compactions; more than one, or one that no cursor names, is left of a broken-off one
+
 	Producers map[string]record.Producer // what deduplication knows, by producer name
 }
 
@@ -83,7 +85,11 @@ func (t *TopicState) loadLedgers(r pebble.Reader, recorded uint64) error {
 		if l.Ledger, err = record.ParseLedger(v); err != nil {
 			return t.corrupt(k, wire.Position{Ledger: id}, err)
 		}
-		t.Ledgers = append(t.Ledgers, l)
+		if l.Compacted {
+			t.Compacted = append(t.Compacted, l)
+		} else {
+			t.Ledgers = append(t.Ledgers, l)
+		}
 		return nil
 	})
 	if err != nil {
@@ -92,7 +98,7 @@ func (t *TopicState) loadLedgers(r pebble.Reader, recorded uint64) error {
 	if len(t.Ledgers) == 0 {
 		return t.corrupt(key.ForTopic(t.ID), wire.Position{}, fmt.Errorf("%w: topic has no ledger", record.ErrMalformed))
 	}
-	for _, l := range t.Ledgers {
+	for _, l := range slices.Concat(t.Ledgers, t.Compacted) {
 		if err := t.loadExtents(r, l, recorded); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,7 @@ type Topic struct {
 	cursors map[string]*Cursor
 	policy  TrimPolicy
 	offload offloading
+	compact compacting
 	damaged []Range // see quarantine.go
 
 	producers map[string]*ProducerState // for deduplication, by name
@@ -167,6 +169,7 @@ func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic 
 	for _, c := range st.Cursors {
 		t.cursors[c.Name] = newCursor(t, *c, true)
 	}
+	t.compact = loadCompacted(st)
 	return t
 }
 
@@ -187,7 +190,7 @@ func (s *Store) DeleteTopic(ctx context.Context, name wire.TopicName) error {
 		return err
 	}
 	err = s.control(ctx, func(b *batch) error {
-		for _, l := range st.Ledgers {
+		for _, l := range slices.Concat(st.Ledgers, st.Compacted) {
 			if err := s.dropLedger(b, st.ID, l); err != nil {
 				return err
 			}

@@ -19,8 +19,17 @@ func (t *Topic) rollFilled() error {
 	if t.closing {
 		return ErrClosed
 	}
-	if _, open := t.closedLedger(); open.Entries == 0 {
-		return nil
+	if w := t.writer; w != nil && !w.failed.Load() {
+		if w.rec.Entries == 0 {
+			return nil
+		}
+	} else {
+		t.mu.RLock()
+		empty := t.ledgers.last().Entries == 0
+		t.mu.RUnlock()
+		if empty {
+			return nil
+		}
 	}
 	_, err := t.roll()
 	return err
@@ -36,6 +45,14 @@ func (t *Topic) Truncate(ctx context.Context) (TrimResult, error) {
 		if err := c.Clear(ctx); err != nil {
 			return TrimResult{}, fmt.Errorf("truncate %s: %w", t.full, err)
 		}
+	}
+	t.mu.Lock()
+	if l := t.compact.ledger; l != nil {
+		t.compact.ledger, t.compact.stale = nil, append(t.compact.stale, l)
+	}
+	t.mu.Unlock()
+	if err := t.dropStale(ctx); err != nil {
+		return TrimResult{}, fmt.Errorf("truncate %s: %w", t.full, err)
 	}
 	return t.trim(ctx, TrimPolicy{})
 }

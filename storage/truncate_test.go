@@ -68,3 +68,22 @@ func TestHistory(t *testing.T) {
 		t.Errorf("revisions %s, %s … %s", got[0].Value, got[1].Value, got[19].Value)
 	}
 }
+
+// After a clean restart the newest ledger is closed; truncating takes it too.
+func TestTruncateAfterRestart(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	tp, sk := create(t, s, "a")
+	cursor(t, tp, "s")
+	fill(t, tp, sk, "x", 5, 1)
+	closeStore(t, s)
+	s = open(t, fs)
+	defer closeStore(t, s)
+	tp, _ = reopen(t, s, "a")
+	if _, err := tp.Truncate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, tp); len(got) != 0 {
+		t.Errorf("%d entries are left", len(got))
+	}
+}

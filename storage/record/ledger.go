@@ -42,6 +42,8 @@ type Ledger struct {
 	ObjectBytes  int64     `json:",omitempty"` // 13: size of the object
 	Offloaded    time.Time `json:",omitzero"`  // 14: when the object was made; milliseconds
 	LocalDeleted bool      `json:",omitempty"` // 15: its entries are in the object only
+
+	Compacted bool `json:",omitempty"` // 16: it holds the result of a topic compaction; see package storage, compact.go
 }
 
 // Append adds the encoding of l to dst.
@@ -62,6 +64,9 @@ func (l *Ledger) Append(dst []byte) []byte {
 	dst = appendInt(dst, 14, millis(l.Offloaded))
 	if l.LocalDeleted {
 		dst = appendInt(dst, 15, 1)
+	}
+	if l.Compacted {
+		dst = appendInt(dst, 16, 1)
 	}
 	return dst
 }
@@ -104,6 +109,8 @@ func ParseLedger(b []byte) (l Ledger, err error) {
 			l.Offloaded = fromMillis(n)
 		case 15:
 			l.LocalDeleted = v != 0
+		case 16:
+			l.Compacted = v != 0
 		}
 		return nil
 	})

@@ -74,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 
 		l := record.Ledger{State: record.LedgerClosed, Entries: i("entries"), Messages: i("messages"), Bytes: i("bytes"), Created: at("created"), Closed: at("closed"),
 			FirstPublish: i("first"), LastPublish: i("last"), StartEntries: i("se"), StartMessages: i("sm"), StartBytes: i("sb"),
-			Object: rapid.String().Draw(t, "object"), ObjectBytes: i("object bytes"), Offloaded: at("offloaded"), LocalDeleted: rapid.Bool().Draw(t, "deleted")}
+			Object: rapid.String().Draw(t, "object"), ObjectBytes: i("object bytes"), Offloaded: at("offloaded"), LocalDeleted: rapid.Bool().Draw(t, "deleted"), Compacted: rapid.Bool().Draw(t, "compacted")}
 		gotL, err := record.ParseLedger(l.Append(nil))
 		equal(t, err, l, gotL)
 
