@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -33,7 +34,8 @@ type Endpoint struct {
 
 // Broker is a running daemon.
 type Broker struct {
-	cfg      Config
+	cfg      Config // from its sources
+	dynamic  *dynamic
 	log      *slog.Logger
 	started  time.Time
 	store    *storage.Store
@@ -43,6 +45,8 @@ type Broker struct {
 	binary   net.Listener
 	http     net.Listener
 	serving  sync.WaitGroup
+
+	effective atomic.Pointer[Config] // cfg with what was changed at run time
 }
 
 // Run starts the daemon, serves until ctx ends, and stops it in stages.
@@ -82,6 +86,10 @@ func Start(ctx context.Context, cfg Config) (_ *Broker, err error) {
 		Dir: cfg.Spool, Logger: b.log, Sync: cfg.Sync, Ledger: cfg.Ledger, CursorFlushInterval: cfg.CursorFlushInterval, Now: b.cfg.Now,
 	})
 	if err != nil {
+		return b, err
+	}
+	b.dynamic = &dynamic{b: b, turn: make(chan struct{}, 1)}
+	if err := b.dynamic.load(); err != nil {
 		return b, err
 	}
 	b.registry, err = topic.New(ctx, b.topicOptions())
@@ -127,17 +135,11 @@ func listen(bind string, port int, key string) (net.Listener, error) {
 }
 
 func (b *Broker) topicOptions() topic.Options {
-	c := &b.cfg
+	c := b.effective.Load()
 	return topic.Options{
-		Store: b.store, Logger: b.log, Now: c.Now, Cluster: c.Cluster,
-		AutoCreateTopics: c.AutoCreateTopics, AutoCreatePartitioned: c.AutoCreatePartitioned,
-		DefaultPartitions: c.DefaultPartitions, AutoCreateSubscriptions: c.AutoCreateSubscriptions,
-		MaxTopicsPerNamespace: c.MaxTopicsPerNamespace, MaxProducersPerTopic: c.MaxProducersPerTopic,
-		MaxConsumersPerTopic: c.MaxConsumersPerTopic, MaxConsumersPerSubscription: c.MaxConsumersPerSubscription,
-		MaxSubscriptionsPerTopic: c.MaxSubscriptionsPerTopic, MaxPartitions: c.MaxPartitions,
-		UnackedPerConsumer: c.UnackedPerConsumer, UnackedPerSubscription: c.UnackedPerSubscription,
-		FailoverDelay: c.FailoverDelay, BatchIndexAck: c.BatchIndexAck, Sweep: time.Minute,
-		RetentionTime: c.RetentionTime, RetentionSize: c.RetentionSize,
+		Store: b.store, Logger: b.log, Now: c.Now, Cluster: c.Cluster, Defaults: c.Defaults,
+		MaxPartitions: c.MaxPartitions, FailoverDelay: c.FailoverDelay, BatchIndexAck: c.BatchIndexAck,
+		Sweep: time.Minute, ExpiryCheck: c.ExpiryCheck, QuotaCheck: c.QuotaCheck, InactiveCheck: c.InactiveCheck, ProducerMemory: c.ProducerMemory,
 	}
 }
 
@@ -151,7 +153,7 @@ func (b *Broker) connOptions() conn.Options {
 }
 
 // Config is the configuration in effect.
-func (b *Broker) Config() Config { return b.cfg }
+func (b *Broker) Config() Config { return *b.effective.Load() }
 
 // Store is the open spool.
 func (b *Broker) Store() *storage.Store { return b.store }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"spoolctl/broker/auth"
+	"spoolctl/broker/topic"
 	"spoolctl/storage"
 )
 
@@ -20,34 +21,26 @@ type Config struct {
 	WebTLSPort     int    // HTTPS; 0 = none. Used when TLS is there
 	AdvertisedHost string // what lookup tells clients; empty = the address they reached
 
-	Cluster                 string
-	AutoCreateTopics        bool
-	AutoCreatePartitioned   bool
-	DefaultPartitions       int
-	AutoCreateSubscriptions bool
-	BatchIndexAck           bool
+	Cluster        string
+	BatchIndexAck  bool
+	topic.Defaults // the broker's policies, Sync included
 
-	MaxMessageSize              int
-	MaxConnections              int
-	MaxConnectionsPerAddress    int
-	MaxTopicsPerNamespace       int
-	MaxProducersPerTopic        int
-	MaxConsumersPerTopic        int
-	MaxConsumersPerSubscription int
-	MaxSubscriptionsPerTopic    int
-	MaxPartitions               int
-	UnackedPerConsumer          int
-	UnackedPerSubscription      int
+	MaxMessageSize           int
+	MaxConnections           int
+	MaxConnectionsPerAddress int
+	MaxPartitions            int
+
+	ExpiryCheck    time.Duration // how often messages and subscriptions are looked at for their age; 0 = never, as the next two
+	QuotaCheck     time.Duration
+	InactiveCheck  time.Duration
+	ProducerMemory time.Duration // of deduplication, for a producer that stores nothing; 0 = for ever
 
 	KeepAlive     time.Duration
 	FailoverDelay time.Duration
 	StopDeadline  time.Duration // a stop that takes longer turns into a hard one
 
-	Sync                storage.SyncMode
 	CursorFlushInterval time.Duration
 	Ledger              storage.LedgerLimits
-	RetentionTime       time.Duration // of acknowledged entries; -1 = for ever
-	RetentionSize       int64         // bytes; -1 = without limit
 
 	LogLevel slog.Level
 
@@ -61,12 +54,18 @@ type Config struct {
 	Ready func(e Endpoint)
 }
 
-// DefaultConfig is what holds when nothing is configured; the numbers are Pulsar's.
+// DefaultConfig is what holds when nothing is configured; the numbers are Pulsar's. Unlike in Pulsar nothing is deleted by
+// default: topics that nobody uses stay.
 func DefaultConfig() Config {
 	return Config{
 		Spool: "./spool", Bind: "127.0.0.1", Port: 6650, WebPort: 8080,
-		Cluster: "standalone", AutoCreateTopics: true, DefaultPartitions: 1, AutoCreateSubscriptions: true, BatchIndexAck: true,
-		MaxMessageSize: 5 << 20, UnackedPerConsumer: 50_000, UnackedPerSubscription: 200_000,
+		Cluster: "standalone", BatchIndexAck: true, MaxMessageSize: 5 << 20,
+		Defaults: topic.Defaults{
+			AutoCreateTopics: true, DefaultPartitions: 1, AutoCreateSubscriptions: true,
+			UnackedPerConsumer: 50_000, UnackedPerSubscription: 200_000,
+			QuotaPolicy: topic.QuotaHold, InactiveMode: topic.InactiveNoSubscriptions, InactiveAfter: time.Minute,
+		},
+		ExpiryCheck: 5 * time.Minute, QuotaCheck: time.Minute, InactiveCheck: time.Minute, ProducerMemory: 6 * time.Hour,
 		KeepAlive: 30 * time.Second, FailoverDelay: time.Second, StopDeadline: 30 * time.Second,
 		CursorFlushInterval: 100 * time.Millisecond,
 		Ledger:              storage.LedgerLimits{MaxEntries: 50_000, MaxBytes: 2 << 30, MaxAge: 4 * time.Hour},

@@ -171,3 +171,31 @@ func TestSchemaRace(t *testing.T) {
 		t.Errorf("%d versions, %v: %+v", len(versions), err, versions)
 	}
 }
+
+// TestPlainBytes: a producer that says that it sends plain bytes has a schema of that type, unless the topic has another.
+func TestPlainBytes(t *testing.T) {
+	d := start(t)
+	c := d.client()
+	name := newTopic()
+	p := newProducer(t, c, name, withSchema(pulsar.NewBytesSchema(nil)))
+	x := subscribe(t, c, name, "s", pulsar.Exclusive, func(o *pulsar.ConsumerOptions) { o.Schema = pulsar.NewBytesSchema(nil) })
+	if _, err := p.Send(context.Background(), &pulsar.ProducerMessage{Value: []byte("raw")}); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	if err := receive(t, x).GetSchemaValue(&got); err != nil || string(got) != "raw" {
+		t.Errorf("%q, %v", got, err)
+	}
+	v, err := d.Registry().Schema(mustTopic(t, name))
+	if err != nil || v.Type != 0 {
+		t.Errorf("registered %+v, %v", v, err)
+	}
+	// Bytes say nothing that a schema could be incompatible with, and the other way round.
+	newProducer(t, c, name, withSchema(pulsar.NewJSONSchema(schemaOne, nil)))
+	newProducer(t, c, name, withSchema(pulsar.NewBytesSchema(nil)))
+	subscribe(t, c, name, "bytes", pulsar.Exclusive, func(o *pulsar.ConsumerOptions) { o.Schema = pulsar.NewBytesSchema(nil) })
+	versions, err := d.Registry().SchemaVersions(mustTopic(t, name))
+	if err != nil || len(versions) != 2 {
+		t.Errorf("versions %+v, %v", versions, err)
+	}
+}

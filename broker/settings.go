@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"spoolctl/broker/topic"
 	"spoolctl/storage"
 )
 
@@ -17,6 +18,7 @@ type setting struct {
 	pulsar []string                                      // names in Pulsar's standalone.conf and broker.conf
 	set    func(c *Config, v string, foreign bool) error // foreign: v counts in the unit of Pulsar's key
 	get    func(c *Config) string
+	live   bool // can be changed while the daemon runs
 }
 
 // settings lists every key that files, the environment and flags can set.
@@ -30,23 +32,23 @@ func settings() []setting {
 		numberKey("web-tls-port", func(c *Config) *int { return &c.WebTLSPort }, 0, 65535, "webServicePortTls"),
 		textKey("advertised-address", func(c *Config) *string { return &c.AdvertisedHost }, "advertisedAddress"),
 		textKey("cluster", func(c *Config) *string { return &c.Cluster }, "clusterName"),
-		boolKey("auto-create-topics", func(c *Config) *bool { return &c.AutoCreateTopics }, "allowAutoTopicCreation"),
-		choiceKey("auto-create-topic-type", map[string]bool{"partitioned": true, "non-partitioned": false},
-			func(c *Config) *bool { return &c.AutoCreatePartitioned }, "allowAutoTopicCreationType"),
-		numberKey("default-partitions", func(c *Config) *int { return &c.DefaultPartitions }, 1, 1<<20, "defaultNumPartitions"),
-		boolKey("auto-create-subscriptions", func(c *Config) *bool { return &c.AutoCreateSubscriptions }, "allowAutoSubscriptionCreation"),
+		live(boolKey("auto-create-topics", func(c *Config) *bool { return &c.AutoCreateTopics }, "allowAutoTopicCreation")),
+		live(choiceKey("auto-create-topic-type", map[string]bool{"partitioned": true, "non-partitioned": false},
+			func(c *Config) *bool { return &c.AutoCreatePartitioned }, "allowAutoTopicCreationType")),
+		live(numberKey("default-partitions", func(c *Config) *int { return &c.DefaultPartitions }, 1, 1<<20, "defaultNumPartitions")),
+		live(boolKey("auto-create-subscriptions", func(c *Config) *bool { return &c.AutoCreateSubscriptions }, "allowAutoSubscriptionCreation")),
 		boolKey("batch-index-ack", func(c *Config) *bool { return &c.BatchIndexAck }, "acknowledgmentAtBatchIndexLevelEnabled"),
 		numberKey("max-message-size", func(c *Config) *int { return &c.MaxMessageSize }, 1024, 128<<20, "maxMessageSize"),
 		numberKey("max-connections", func(c *Config) *int { return &c.MaxConnections }, 0, 1<<30, "brokerMaxConnections"),
 		numberKey("max-connections-per-address", func(c *Config) *int { return &c.MaxConnectionsPerAddress }, 0, 1<<30, "brokerMaxConnectionsPerIp"),
-		numberKey("max-topics-per-namespace", func(c *Config) *int { return &c.MaxTopicsPerNamespace }, 0, 1<<30, "maxTopicsPerNamespace"),
-		numberKey("max-producers-per-topic", func(c *Config) *int { return &c.MaxProducersPerTopic }, 0, 1<<30, "maxProducersPerTopic"),
-		numberKey("max-consumers-per-topic", func(c *Config) *int { return &c.MaxConsumersPerTopic }, 0, 1<<30, "maxConsumersPerTopic"),
-		numberKey("max-consumers-per-subscription", func(c *Config) *int { return &c.MaxConsumersPerSubscription }, 0, 1<<30, "maxConsumersPerSubscription"),
-		numberKey("max-subscriptions-per-topic", func(c *Config) *int { return &c.MaxSubscriptionsPerTopic }, 0, 1<<30, "maxSubscriptionsPerTopic"),
+		live(numberKey("max-topics-per-namespace", func(c *Config) *int { return &c.MaxTopicsPerNamespace }, 0, 1<<30, "maxTopicsPerNamespace")),
+		live(numberKey("max-producers-per-topic", func(c *Config) *int { return &c.MaxProducersPerTopic }, 0, 1<<30, "maxProducersPerTopic")),
+		live(numberKey("max-consumers-per-topic", func(c *Config) *int { return &c.MaxConsumersPerTopic }, 0, 1<<30, "maxConsumersPerTopic")),
+		live(numberKey("max-consumers-per-subscription", func(c *Config) *int { return &c.MaxConsumersPerSubscription }, 0, 1<<30, "maxConsumersPerSubscription")),
+		live(numberKey("max-subscriptions-per-topic", func(c *Config) *int { return &c.MaxSubscriptionsPerTopic }, 0, 1<<30, "maxSubscriptionsPerTopic")),
 		numberKey("max-partitions", func(c *Config) *int { return &c.MaxPartitions }, 0, 1<<20, "maxNumPartitionsPerPartitionedTopic"),
-		numberKey("max-unacked-per-consumer", func(c *Config) *int { return &c.UnackedPerConsumer }, 0, 1<<30, "maxUnackedMessagesPerConsumer"),
-		numberKey("max-unacked-per-subscription", func(c *Config) *int { return &c.UnackedPerSubscription }, 0, 1<<30, "maxUnackedMessagesPerSubscription"),
+		live(numberKey("max-unacked-per-consumer", func(c *Config) *int { return &c.UnackedPerConsumer }, 0, 1<<30, "maxUnackedMessagesPerConsumer")),
+		live(numberKey("max-unacked-per-subscription", func(c *Config) *int { return &c.UnackedPerSubscription }, 0, 1<<30, "maxUnackedMessagesPerSubscription")),
 		timeKey("keep-alive", func(c *Config) *time.Duration { return &c.KeepAlive }, time.Second, "keepAliveIntervalSeconds"),
 		timeKey("failover-delay", func(c *Config) *time.Duration { return &c.FailoverDelay }, time.Millisecond, "activeConsumerFailoverDelayTimeMillis"),
 		timeKey("stop-deadline", func(c *Config) *time.Duration { return &c.StopDeadline }, time.Millisecond, "brokerShutdownTimeoutMs"),
@@ -55,10 +57,44 @@ func settings() []setting {
 		bigKey("ledger-max-entries", func(c *Config) *int64 { return &c.Ledger.MaxEntries }, 1, 1, "managedLedgerMaxEntriesPerLedger"),
 		bigKey("ledger-max-bytes", func(c *Config) *int64 { return &c.Ledger.MaxBytes }, 1, 1),
 		timeKey("ledger-max-age", func(c *Config) *time.Duration { return &c.Ledger.MaxAge }, time.Minute, "managedLedgerMaxLedgerRolloverTimeMinutes"),
-		timeKey("retention-time", func(c *Config) *time.Duration { return &c.RetentionTime }, time.Minute, "defaultRetentionTimeInMinutes"),
-		bigKey("retention-size", func(c *Config) *int64 { return &c.RetentionSize }, -1, 1<<20, "defaultRetentionSizeInMB"),
+		live(timeKey("retention-time", func(c *Config) *time.Duration { return &c.RetentionTime }, time.Minute, "defaultRetentionTimeInMinutes")),
+		live(bigKey("retention-size", func(c *Config) *int64 { return &c.RetentionSize }, -1, 1<<20, "defaultRetentionSizeInMB")),
+		live(timeKey("message-ttl", func(c *Config) *time.Duration { return &c.MessageTTL }, time.Second, "ttlDurationDefaultInSeconds")),
+		live(timeKey("subscription-expiry", func(c *Config) *time.Duration { return &c.SubscriptionExpiry }, time.Minute, "subscriptionExpirationTimeMinutes")),
+		live(boolKey("deduplication", func(c *Config) *bool { return &c.Deduplicate }, "brokerDeduplicationEnabled")),
+		timeKey("deduplication-memory", func(c *Config) *time.Duration { return &c.ProducerMemory }, time.Minute, "brokerDeduplicationProducerInactivityTimeoutMinutes"),
+		live(bigKey("backlog-quota-size", func(c *Config) *int64 { return &c.QuotaSize }, -1, 1, "backlogQuotaDefaultLimitBytes")),
+		live(timeKey("backlog-quota-time", func(c *Config) *time.Duration { return &c.QuotaTime }, time.Second, "backlogQuotaDefaultLimitSecond")),
+		live(wordKey("backlog-quota-policy", func(c *Config) *string { return &c.QuotaPolicy },
+			[]string{topic.QuotaHold, topic.QuotaException, topic.QuotaEviction}, "backlogQuotaDefaultRetentionPolicy")),
+		live(boolKey("delete-inactive-topics", func(c *Config) *bool { return &c.DeleteInactive }, "brokerDeleteInactiveTopicsEnabled")),
+		live(wordKey("inactive-topic-mode", func(c *Config) *string { return &c.InactiveMode },
+			[]string{topic.InactiveNoSubscriptions, topic.InactiveCaughtUp}, "brokerDeleteInactiveTopicsMode")),
+		live(timeKey("inactive-topic-time", func(c *Config) *time.Duration { return &c.InactiveAfter }, time.Second, "brokerDeleteInactiveTopicsMaxInactiveDurationSeconds")),
+		timeKey("expiry-check-interval", func(c *Config) *time.Duration { return &c.ExpiryCheck }, time.Minute, "messageExpiryCheckIntervalInMinutes"),
+		timeKey("backlog-quota-check-interval", func(c *Config) *time.Duration { return &c.QuotaCheck }, time.Second, "backlogQuotaCheckIntervalInSeconds"),
+		timeKey("inactive-check-interval", func(c *Config) *time.Duration { return &c.InactiveCheck }, time.Second, "brokerDeleteInactiveTopicsFrequencySeconds"),
 		levelKey(),
 	}
+}
+
+// live marks a setting that can be changed while the daemon runs: one of the broker's policies.
+func live(s setting) setting {
+	s.live = true
+	return s
+}
+
+// wordKey is one of a few words.
+func wordKey(name string, at func(*Config) *string, words []string, pulsar ...string) setting {
+	s := textKey(name, at, pulsar...)
+	set := s.set
+	s.set = func(c *Config, v string, foreign bool) error {
+		if !slices.Contains(words, v) {
+			return fmt.Errorf("want one of %s", strings.Join(words, ", "))
+		}
+		return set(c, v, foreign)
+	}
+	return s
 }
 
 func textKey(name string, at func(*Config) *string, pulsar ...string) setting {

@@ -20,8 +20,9 @@ func (b *Broker) handler() http.Handler {
 	})
 	return admin.New(admin.Options{
 		Registry: b.registry, Store: b.store, Logger: b.log, Cluster: b.cfg.Cluster, Version: b.cfg.Version, Metrics: metrics,
-		Binary: func() string { return "pulsar://" + b.advertised(portOf(b.binary)) },
-		Web:    func() string { return "http://" + b.advertised(portOf(b.http)) },
+		Settings: b.dynamic,
+		Binary:   func() string { return "pulsar://" + b.advertised(portOf(b.binary)) },
+		Web:      func() string { return "http://" + b.advertised(portOf(b.http)) },
 	})
 }
 

@@ -38,7 +38,7 @@ func newAPI(t *testing.T) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.registry, err = topic.New(ctx, topic.Options{Store: store, MaxPartitions: 8, AutoCreateTopics: true, AutoCreateSubscriptions: true})
+	a.registry, err = topic.New(ctx, topic.Options{Store: store, MaxPartitions: 8, Defaults: topic.Defaults{AutoCreateTopics: true, AutoCreateSubscriptions: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,9 @@ func (s *Server) namespaceRoutes() []route {
 		{"GET /admin/v2/namespaces/{tenant}/{namespace}/permissions", s.getPermissions},
 		{"POST /admin/v2/namespaces/{tenant}/{namespace}/permissions/{role}", s.grantPermission},
 		{"DELETE /admin/v2/namespaces/{tenant}/{namespace}/permissions/{role}", s.revokePermission},
+		{"GET /admin/v2/namespaces/{tenant}/{namespace}/permissions/subscription", s.subscriptionPermissions},
+		{"POST /admin/v2/namespaces/{tenant}/{namespace}/permissions/subscription/{subscription}", s.grantSubscription},
+		{"DELETE /admin/v2/namespaces/{tenant}/{namespace}/permissions/{subscription}/{role}", s.revokeSubscription},
 		{"PUT /admin/v2/namespaces/{tenant}/{namespace}/unload", s.unloadNamespace},
 	}
 }
@@ -73,10 +76,8 @@ func (s *Server) createNamespace(ctx context.Context, c *call) (any, error) {
 	if err := c.body(&policies); err != nil {
 		return nil, err
 	}
-	for k, v := range policies { // "not set" has one form
-		if string(v) == "null" {
-			delete(policies, k)
-		}
+	if err := s.checkPolicies(policies); err != nil {
+		return nil, err
 	}
 	return nil, s.reg.CreateNamespace(ctx, ns, policies)
 }
@@ -192,6 +193,33 @@ func (s *Server) grantPermission(ctx context.Context, c *call) (any, error) {
 
 func (s *Server) revokePermission(ctx context.Context, c *call) (any, error) {
 	return nil, s.changePermissions(ctx, c, func(a *authPolicies) { delete(a.Namespace, c.part("role")) })
+}
+
+func (s *Server) subscriptionPermissions(_ context.Context, c *call) (any, error) {
+	n, err := s.namespaceOf(c)
+	if err != nil {
+		return nil, err
+	}
+	a, err := readAuth(&n)
+	return a.Subscriptions, err
+}
+
+func (s *Server) grantSubscription(ctx context.Context, c *call) (any, error) {
+	var roles []string
+	if err := c.body(&roles); err != nil {
+		return nil, err
+	}
+	return nil, s.changePermissions(ctx, c, func(a *authPolicies) { a.Subscriptions[c.subscription()] = orEmpty(roles) })
+}
+
+func (s *Server) revokeSubscription(ctx context.Context, c *call) (any, error) {
+	return nil, s.changePermissions(ctx, c, func(a *authPolicies) {
+		name := c.subscription()
+		a.Subscriptions[name] = slices.DeleteFunc(a.Subscriptions[name], func(role string) bool { return role == c.part("role") })
+		if len(a.Subscriptions[name]) == 0 {
+			delete(a.Subscriptions, name)
+		}
+	})
 }
 
 func (s *Server) unloadNamespace(ctx context.Context, c *call) (any, error) {

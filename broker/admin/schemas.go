@@ -159,7 +159,7 @@ func (s *Server) postCompatibility(_ context.Context, c *call, name wire.TopicNa
 	if err != nil {
 		return nil, err
 	}
-	by, err := s.reg.SchemaStrategy(name.NamespaceName())
+	by, err := s.reg.SchemaStrategy(name)
 	if err != nil {
 		return nil, err
 	}

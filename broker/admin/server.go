@@ -26,6 +26,7 @@ type Options struct {
 	Binary   func() string // pulsar://host:port that clients are told to connect to
 	Web      func() string // http://host:port of this API
 	Metrics  http.Handler  // serves /metrics; nil: 404
+	Settings Settings      // the configuration as it can be changed at run time; nil: it cannot
 	Timeout  time.Duration // for one request; default 30 s
 }
 
@@ -101,7 +102,7 @@ type route struct {
 
 func (s *Server) routes() []route {
 	var all []route
-	for _, group := range [][]route{s.tenantRoutes(), s.namespaceRoutes(), s.policyRoutes(), s.brokerRoutes(), s.schemaRoutes(), s.spoolRoutes()} {
+	for _, group := range [][]route{s.tenantRoutes(), s.namespaceRoutes(), s.policyRoutes(), s.propertyRoutes(), s.settingsRoutes(), s.historyRoutes(), s.brokerRoutes(), s.schemaRoutes(), s.spoolRoutes()} {
 		all = append(all, group...)
 	}
 	for _, domain := range []string{"persistent", "non-persistent"} {
@@ -202,7 +203,8 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case fault.TenantNotFound, fault.NamespaceNotFound, fault.TopicNotFound, fault.SubscriptionNotFound, fault.MessageNotFound, fault.ConsumerNotFound:
 		return http.StatusNotFound
-	case fault.Exists, fault.Conflict, fault.ProducerBusy, fault.ProducerFenced, fault.ConsumerBusy, fault.ConsumerAssign:
+	case fault.Exists, fault.Conflict, fault.ProducerBusy, fault.ProducerFenced, fault.ConsumerBusy, fault.ConsumerAssign,
+		fault.QuotaHeld, fault.QuotaExceeded:
 		return http.StatusConflict
 	case fault.Precondition:
 		return http.StatusPreconditionFailed

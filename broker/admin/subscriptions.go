@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"time"
 
 	"spoolctl/broker/fault"
 	"spoolctl/broker/topic"
@@ -25,6 +26,8 @@ func (s *Server) subscriptionRoutes(domain string) []route {
 		on("POST "+sub+"/skip_all", s.skipAll),
 		on("POST "+sub+"/resetcursor/{timestamp}", s.resetToTime),
 		on("POST "+sub+"/resetcursor", s.resetToPosition),
+		on("POST "+sub+"/expireMessages/{seconds}", s.expire),
+		on("POST "+one+"/all_subscription/expireMessages/{seconds}", s.expireAll),
 		on("GET "+sub+"/position/{position}", s.peek),
 		on("GET "+one+"/ledger/{ledger}/entry/{entry}", s.messageAt),
 		on("GET "+sub+"/properties", s.subscriptionProperties),
@@ -160,6 +163,45 @@ func (s *Server) skip(ctx context.Context, c *call, name wire.TopicName) (any, e
 
 func (s *Server) skipAll(ctx context.Context, c *call, name wire.TopicName) (any, error) {
 	return nil, s.withSubscription(ctx, c, name, func(sub *topic.Subscription) error { return sub.Clear(ctx) })
+}
+
+// age reads how old messages to be expired must be, as a time.
+func (s *Server) age(c *call) (time.Time, error) {
+	n, err := c.number("seconds")
+	if err == nil && (n < 0 || n > math.MaxInt32) {
+		err = fault.New(fault.Precondition, "the age of messages to expire must be 0 or more seconds")
+	}
+	return s.reg.Options().Now().Add(-time.Duration(n) * time.Second), err
+}
+
+func (s *Server) expire(ctx context.Context, c *call, name wire.TopicName) (any, error) {
+	before, err := s.age(c)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.withSubscription(ctx, c, name, func(sub *topic.Subscription) error {
+		_, err := sub.Expire(ctx, before)
+		return err
+	})
+}
+
+func (s *Server) expireAll(ctx context.Context, c *call, name wire.TopicName) (any, error) {
+	before, err := s.age(c)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.each(ctx, name, func(n wire.TopicName) error {
+		t, err := s.reg.Get(ctx, n)
+		if err != nil {
+			return err
+		}
+		for _, sub := range t.Subscriptions() {
+			if _, err := sub.Expire(ctx, before); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (s *Server) resetToTime(ctx context.Context, c *call, name wire.TopicName) (any, error) {

@@ -49,10 +49,10 @@ func (s *Server) topicRoutes(domain string) []route {
 		on("GET "+one+"/internalStats", s.internalStats),
 		on("GET "+one+"/internal-info", s.internalInfo),
 		on("GET "+one+"/lastMessageId", s.lastMessageID),
+		on("GET "+one+"/messageid/{timestamp}", s.messageIDAt),
 		on("POST "+one+"/terminate", s.terminate),
 		on("DELETE "+one+"/truncate", s.truncate),
 		on("PUT "+one+"/unload", s.unload),
-		on("GET "+one+"/properties", s.getProperties),
 	}
 }
 
@@ -217,6 +217,24 @@ func (s *Server) lastMessageID(ctx context.Context, _ *call, name wire.TopicName
 	return out, nil
 }
 
+// messageIDAt answers with the first message that was published at a time, ms since 1970, or later; when there is none,
+// with where the next one will be.
+func (s *Server) messageIDAt(ctx context.Context, c *call, name wire.TopicName) (any, error) {
+	ms, err := c.number("timestamp")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.whole(name, "Getting a message id by time"); err != nil {
+		return nil, err
+	}
+	t, err := s.reg.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	at, err := t.Find(ctx, ms)
+	return idOf(at, name), err
+}
+
 // truncate empties a topic, or each partition of one.
 func (s *Server) truncate(ctx context.Context, _ *call, name wire.TopicName) (any, error) {
 	return nil, s.each(ctx, name, func(n wire.TopicName) error {
@@ -264,22 +282,6 @@ func (s *Server) each(_ context.Context, name wire.TopicName, do func(wire.Topic
 		}
 	}
 	return nil
-}
-
-func (s *Server) getProperties(ctx context.Context, _ *call, name wire.TopicName) (any, error) {
-	if p, partitioned, err := s.reg.Partitioned(name); err != nil {
-		return nil, err
-	} else if partitioned {
-		return propertiesOf(p.Properties), nil
-	}
-	t, err := s.reg.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if t.Storage() == nil {
-		return propertiesOf(nil), nil
-	}
-	return propertiesOf(t.Storage().Properties()), nil
 }
 
 func propertiesOf(m map[string]string) map[string]string {

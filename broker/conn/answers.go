@@ -81,6 +81,10 @@ func serverError(err error) (pb.ServerError, string) {
 		return pb.ServerError_PersistenceError, text
 	case fault.IncompatibleSchema, fault.InvalidSchema:
 		return pb.ServerError_IncompatibleSchema, text
+	case fault.QuotaHeld:
+		return pb.ServerError_ProducerBlockedQuotaExceededError, text
+	case fault.QuotaExceeded:
+		return pb.ServerError_ProducerBlockedQuotaExceededException, text
 	case fault.TooMany:
 		return pb.ServerError_TooManyRequests, text
 	}

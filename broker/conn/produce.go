@@ -131,7 +131,7 @@ func (c *Conn) addProducer(ctx context.Context, name wire.TopicName, m *pb.Comma
 func (c *Conn) producerSuccess(request uint64, p *topic.Producer) {
 	ready := p.Ready()
 	s := &pb.CommandProducerSuccess{
-		RequestId: &request, ProducerName: &p.Name, LastSequenceId: proto.Int64(-1), ProducerReady: &ready,
+		RequestId: &request, ProducerName: &p.Name, LastSequenceId: proto.Int64(p.LastSequence()), ProducerReady: &ready,
 		SchemaVersion: p.Schema,
 	}
 	if p.Access != pb.ProducerAccessMode_Shared && ready {

@@ -9,13 +9,14 @@ import (
 	"spoolctl/broker/auth"
 	"spoolctl/broker/fault"
 	"spoolctl/broker/schema"
+	"spoolctl/broker/topic"
 	"spoolctl/storage/record"
 	"spoolctl/wire"
 	"spoolctl/wire/pb"
 )
 
 // schemaOf makes a record of a client's schema; false when the client has none to be kept.
-// Clients give plain bytes, and consumers that take everything, types without a schema.
+// Consumers that take everything give a type that is not.
 func (c *Conn) schemaOf(m *pb.Schema) (record.Schema, bool) {
 	if m == nil || !schema.Type(m.GetType()).Registers() {
 		return record.Schema{}, false
@@ -41,10 +42,10 @@ func (c *Conn) producerSchema(ctx context.Context, name wire.TopicName, m *pb.Sc
 		return nil, c.s.opt.Registry.CheckUntyped(name)
 	}
 	v, err := c.s.opt.Registry.AddSchema(ctx, name, s)
-	if err != nil {
+	if err != nil || v == topic.NoVersion {
 		return nil, err
 	}
-	return schemaVersion(v), nil
+	return schemaVersion(uint64(v)), nil
 }
 
 // getSchema works on GET_SCHEMA.

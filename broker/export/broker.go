@@ -70,6 +70,7 @@ func (o *Options) storeFamilies(w *writer, base string, one func(name, kind, hel
 	one("spoold_store_queue_operations", gauge, "Operations waiting in the commit queue.", base, float64(s.QueueOps))
 	one("spoold_store_queue_bytes", gauge, "Bytes of payload waiting in the commit queue.", base, float64(s.QueueBytes))
 	one("spoold_store_tail_cache_bytes", gauge, "Bytes of recent entries kept in memory.", base, float64(s.TailCacheBytes))
+	one("spoold_store_quarantined_entries_total", counter, "Entries found damaged, which readers pass over.", base, float64(s.QuarantinedEntries))
 	one("spoold_store_trimmed_bytes_total", counter, "Bytes of payload removed because nobody needed them.", base, float64(s.TrimmedBytes))
 	p := o.Store.Pebble()
 	one("spoold_pebble_disk_bytes", gauge, "Bytes of the database on disk.", base, float64(p.DiskSpaceUsage()))

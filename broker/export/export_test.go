@@ -45,7 +45,7 @@ func newBench(tb testing.TB) *bench {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b.registry, err = topic.New(ctx, topic.Options{Store: store, Now: func() time.Time { return b.now }, AutoCreateTopics: true})
+	b.registry, err = topic.New(ctx, topic.Options{Store: store, Now: func() time.Time { return b.now }, Defaults: topic.Defaults{AutoCreateTopics: true}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -253,12 +253,12 @@ func TestNumbers(t *testing.T) {
 	if sum != 2 {
 		t.Errorf("the classes of latency hold %v entries, want 2", sum)
 	}
-	for name, want := range map[string]float64{"pulsar_subscription_back_log": 4, "spoold_subscription_backlog_entries": 2, "spoold_subscription_backlog_bytes": total, "spoold_subscription_holes": 0} {
+	for name, want := range map[string]float64{"pulsar_subscription_back_log": 4, "spoold_subscription_backlog_entries": 2, "spoold_subscription_backlog_bytes": total, "spoold_subscription_holes": 0, "pulsar_subscription_total_msg_expired": 0} {
 		if v := value(t, families, name, append(of, "subscription", "b")...); v != want {
 			t.Errorf("%s = %v, want %v", name, v, want)
 		}
 	}
-	for name, want := range map[string]float64{"pulsar_broker_topics_count": 1, "pulsar_broker_subscriptions_count": 2, "pulsar_broker_msg_backlog": 8, "pulsar_active_connections": 2, "pulsar_connection_created_total_count": 5, "spoold_connections_rejected_total": 1, "spoold_store_healthy": 1} {
+	for name, want := range map[string]float64{"pulsar_broker_topics_count": 1, "pulsar_broker_subscriptions_count": 2, "pulsar_broker_msg_backlog": 8, "pulsar_active_connections": 2, "pulsar_connection_created_total_count": 5, "spoold_connections_rejected_total": 1, "spoold_store_healthy": 1, "spoold_store_quarantined_entries_total": 0} {
 		if v := value(t, families, name); v != want {
 			t.Errorf("%s = %v, want %v", name, v, want)
 		}

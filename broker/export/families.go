@@ -65,6 +65,9 @@ func topicFamilies() []topicFamily {
 		perStored("pulsar_storage_size", "Bytes of payload stored.", func(r *topicRow) float64 { return float64(r.storedBytes) }).withZero(),
 		perStored("pulsar_storage_logical_size", "Bytes of payload stored, without replicas; there are none.", func(r *topicRow) float64 { return float64(r.storedBytes) }),
 		perStored("pulsar_storage_backlog_size", "Bytes that the slowest subscription has not acknowledged.", func(r *topicRow) float64 { return float64(r.backlogBytes) }),
+		{family: family{"pulsar_storage_backlog_quota_limit", gauge, "Bytes of backlog that the topic may have; absent without a quota."}, value: func(r *topicRow) (float64, bool) {
+			return float64(r.quotaSize), r.quotaSize > 0
+		}},
 		perStored("pulsar_msg_backlog", "Messages not acknowledged, all subscriptions of the topic together.", func(r *topicRow) float64 { return float64(r.backlogMessages) }).withZero(),
 		perStored("spoold_topic_entries", "Entries stored.", func(r *topicRow) float64 { return float64(r.storedEntries) }),
 		perStored("spoold_topic_messages", "Messages stored.", func(r *topicRow) float64 { return float64(r.storedMessages) }),
@@ -111,6 +114,7 @@ func subFamilies() []subFamily {
 		{family{"pulsar_subscription_msg_rate_redeliver", gauge, "Messages sent again, per second."}, always(func(r *subRow) float64 { return r.rateRedeliver })},
 		{family{"pulsar_subscription_msg_ack_rate", gauge, "Messages acknowledged, per second."}, always(func(r *subRow) float64 { return r.rateAck })},
 		{family{"pulsar_subscription_msg_drop_rate", gauge, "Messages dropped for want of permits, per second; non-persistent topics."}, func(r *subRow) (float64, bool) { return r.rateDrop, !r.persistent }},
+		{family{"pulsar_subscription_total_msg_expired", counter, "Messages that expired since the topic was loaded."}, backed(func(r *subRow) float64 { return float64(r.expired) })},
 		{family{"pulsar_subscription_last_acked_timestamp", gauge, "Last acknowledgement, ms since 1970."}, func(r *subRow) (float64, bool) { return float64(r.lastAck), r.lastAck > 0 }},
 		{family{"pulsar_subscription_last_consumed_timestamp", gauge, "Last message sent, ms since 1970."}, func(r *subRow) (float64, bool) { return float64(r.lastSent), r.lastSent > 0 }},
 		{family{"pulsar_subscription_last_consumed_flow_timestamp", gauge, "Last permits received, ms since 1970."}, func(r *subRow) (float64, bool) { return float64(r.lastFlow), r.lastFlow > 0 }},

@@ -23,6 +23,7 @@ type topicRow struct {
 	rateWrites                                 float64
 	sizes, latencies                           meter.Counts // of the last whole minute: bytes, microseconds
 	backlogMessages, backlogBytes              int64
+	quotaSize                                  int64 // 0: no quota
 }
 
 // subRow is what a scrape takes of one subscription.
@@ -37,7 +38,7 @@ type subRow struct {
 	blocked                          float64
 	rateOut, bytesOut, rateRedeliver float64
 	rateAck, rateDrop                float64
-	outMessages, outBytes            int64
+	outMessages, outBytes, expired   int64
 	lastAck, lastSent, lastFlow      int64
 }
 
@@ -58,6 +59,7 @@ func collect(reg *topic.Registry, cluster string, now time.Time) []topicRow {
 			s := st.Stats()
 			r.storedEntries, r.storedMessages, r.storedBytes, r.ledgers = s.Entries, s.Messages, s.Bytes, s.Ledgers
 			r.rateWrites, _ = t.Writes.Rate(now)
+			r.quotaSize, _ = t.Policies().QuotaSize()
 			r.sizes, r.latencies = t.Writes.Sizes(now), t.Writes.Latencies(now)
 		}
 		for _, sub := range t.Subscriptions() {
@@ -81,7 +83,7 @@ func collectSub(sub *topic.Subscription, topicLabels string, now time.Time) subR
 	row := subRow{
 		labels: label(topicLabels, "subscription", sub.Name()), consumers: len(snap.Consumers),
 		unacked: snap.Unacked, delayed: int64(snap.Delayed), replay: int64(snap.Replay),
-		outMessages: m.Sent.Messages(), outBytes: m.Sent.Bytes(),
+		outMessages: m.Sent.Messages(), outBytes: m.Sent.Bytes(), expired: sub.Expired(),
 		lastAck: m.LastAck.Load(), lastSent: m.LastSent.Load(), lastFlow: m.LastFlow.Load(),
 	}
 	if snap.Blocked {

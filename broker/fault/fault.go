@@ -36,6 +36,8 @@ const (
 	SchemaNotFound                   // TopicNotFound; HTTP 404
 	IncompatibleSchema               // IncompatibleSchema; HTTP 409
 	InvalidSchema                    // IncompatibleSchema: the definition itself is wrong; HTTP 422
+	QuotaHeld                        // ProducerBlockedQuotaExceededError: try again until the backlog shrinks
+	QuotaExceeded                    // ProducerBlockedQuotaExceededException: a backlog is too large
 )
 
 // Error is one refusal.

@@ -7,7 +7,7 @@ type Type int32
 
 // The types that have rules of their own. All others are primitive: the type says everything.
 const (
-	None           Type = 0 // also what clients send for plain bytes
+	None           Type = 0 // plain bytes
 	String         Type = 1
 	JSON           Type = 2
 	Protobuf       Type = 3 // defined by an Avro record
@@ -42,7 +42,7 @@ func ParseType(name string) (Type, bool) {
 }
 
 // Registers says whether a schema of this type is kept; the others only say that their client has none of its own.
-func (t Type) Registers() bool { return t > None && t < AutoConsume }
+func (t Type) Registers() bool { return t >= None && t < AutoConsume }
 
 // Definition is a schema as far as the rules look at it.
 type Definition struct {

@@ -15,7 +15,7 @@ const epochProperty = "__topic_epoch"
 
 // AddProducer attaches a producer by the rules of its access mode. A producer that has
 // to wait for exclusive access is returned with Ready false and told later. It refuses
-// with ProducerBusy, ProducerFenced, Terminated, NotReady.
+// with ProducerBusy, ProducerFenced, Terminated, QuotaHeld, QuotaExceeded, NotReady.
 func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions) (*Producer, error) {
 	if o.Name == "" {
 		o.Name, o.Generated = t.r.producerName(), true
@@ -28,7 +28,15 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions) (*Producer, 
 	if err := t.checkEncryption(o.Encrypted); err != nil {
 		return nil, err
 	}
+	if err := t.checkQuota(); err != nil {
+		return nil, err
+	}
+	done, err := t.deduplicate(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	kick, acquired, err := t.admit(p, o)
+	done()
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +59,7 @@ func (r *Registry) producerName() string {
 }
 
 func (t *Topic) checkEncryption(encrypted bool) error {
-	if encrypted {
-		return nil
-	}
-	required := false
-	if _, err := t.r.policy(t.name.NamespaceName(), "encryption_required", &required); err != nil {
-		return err
-	}
-	if required {
+	if !encrypted && t.Policies().Encryption {
 		return fault.New(fault.Precondition, "Encryption is required in %s", t.name)
 	}
 	return nil
@@ -78,7 +79,7 @@ func (t *Topic) admit(p *Producer, o ProducerOptions) (kick []*Producer, acquire
 	if err := t.replaceNamesake(p); err != nil {
 		return nil, false, err
 	}
-	if limit := t.r.opt.MaxProducersPerTopic; limit > 0 && len(t.producers) >= limit {
+	if limit := t.Policies().MaxProducers; limit > 0 && len(t.producers) >= limit {
 		return nil, false, fault.New(fault.ProducerBusy, "Topic reached max producers limit")
 	}
 	if o.HasTopicEpoch && t.hasEpoch && o.TopicEpoch < t.epoch && o.Access != pb.ProducerAccessMode_Shared {
@@ -178,6 +179,7 @@ func (t *Topic) take(p *Producer) {
 
 // removeProducer detaches a producer and gives the topic to the first that waits.
 func (t *Topic) removeProducer(p *Producer) {
+	t.touch()
 	t.mu.Lock()
 	t.take(p)
 	var next *Producer
@@ -212,12 +214,9 @@ func (t *Topic) saveEpoch(ctx context.Context, p *Producer) error {
 	if t.store == nil {
 		return nil
 	}
-	props := t.store.Properties()
-	if props == nil {
-		props = make(map[string]string, 1)
-	}
-	props[epochProperty] = strconv.FormatUint(p.TopicEpoch.Load(), 10)
-	return storeFault(t.store.SetProperties(ctx, props), "storing the epoch of topic %s", t.name)
+	return t.changeProperties(ctx, func(props map[string]string) {
+		props[epochProperty] = strconv.FormatUint(p.TopicEpoch.Load(), 10)
+	})
 }
 
 func (t *Topic) loadEpoch() {

@@ -142,8 +142,8 @@ func (s *Subscription) Seek(ctx context.Context, to SeekTarget) error {
 	defer end()
 	p := to.Position
 	if to.HasTime {
-		if p, err = s.t.store.SeekTime(ctx, to.Time); err != nil {
-			return storeFault(err, "finding a message by time")
+		if p, err = s.t.Find(ctx, to.Time); err != nil {
+			return err
 		}
 	} else if p == wire.Latest() {
 		p = s.t.store.Next(s.t.store.LastConfirmed())

@@ -127,7 +127,7 @@ func (f *feed) send(batch []fed) (bytes int) {
 			b += int64(len(e.Data))
 			f.t.receipts = append(f.t.receipts, Receipt{ProducerID: p.ID, Sequence: e.sequence, Highest: e.highest, Position: e.Position, Size: len(e.Data)})
 		}
-		f.t.answer(p, now, m, b, nil)
+		f.t.answer(p, now, m, b, b, nil)
 	}
 	return bytes
 }

@@ -170,7 +170,7 @@ func (r *Registry) CreateNamespace(ctx context.Context, ns wire.NamespaceName, p
 	return storeFault(r.store.PutResource(ctx, storage.KindNamespace, ns.String(), n), "creating namespace %s", ns)
 }
 
-// UpdateNamespace changes a namespace's policies; change may refuse.
+// UpdateNamespace changes a namespace's policies; change may refuse. Loaded topics follow.
 func (r *Registry) UpdateNamespace(ctx context.Context, ns wire.NamespaceName, change func(*storage.Namespace) error) error {
 	unlock, err := r.lockAdmin(ctx)
 	if err != nil {
@@ -187,7 +187,11 @@ func (r *Registry) UpdateNamespace(ctx context.Context, ns wire.NamespaceName, c
 	if err := change(&n); err != nil {
 		return err
 	}
-	return storeFault(r.store.PutResource(ctx, storage.KindNamespace, ns.String(), n), "updating namespace %s", ns)
+	if err := r.store.PutResource(ctx, storage.KindNamespace, ns.String(), n); err != nil {
+		return storeFault(err, "updating namespace %s", ns)
+	}
+	r.refresh(ctx, func(name wire.TopicName) bool { return name.NamespaceName() == ns })
+	return nil
 }
 
 // DeleteNamespace removes a namespace; Conflict while it has topics, unless force,
@@ -253,20 +257,4 @@ func (r *Registry) Topics(ns wire.NamespaceName, which Domains) []wire.TopicName
 	}
 	slices.SortFunc(out, compareNames)
 	return out
-}
-
-// policy reads one policy of a namespace into into; false when it is not set.
-func (r *Registry) policy(ns wire.NamespaceName, name string, into any) (bool, error) {
-	n, err := r.Namespace(ns)
-	if err != nil {
-		return false, err
-	}
-	raw, ok := n.Policies[name]
-	if !ok || string(raw) == "null" {
-		return false, nil
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return false, fault.Wrap(fault.Persistence, err, "policy %s of namespace %s cannot be read", name, ns)
-	}
-	return true, nil
 }

@@ -86,31 +86,18 @@ type autoRule struct {
 	partitions  int
 }
 
-// autoCreation applies the namespace's override to the configuration.
+// autoCreation is the rule for a topic that does not exist.
 func (r *Registry) autoCreation(name wire.TopicName) (autoRule, error) {
-	rule := autoRule{allowed: r.opt.AutoCreateTopics, partitioned: r.opt.AutoCreatePartitioned, partitions: r.opt.DefaultPartitions}
-	var o struct {
-		Allow      bool   `json:"allowAutoTopicCreation"`
-		Type       string `json:"topicType"`
-		Partitions int    `json:"defaultNumPartitions"`
-	}
-	found, err := r.policy(name.NamespaceName(), "autoTopicCreationOverride", &o)
-	if err != nil || !found {
-		return rule, err
-	}
-	return autoRule{allowed: o.Allow, partitioned: o.Type == "partitioned", partitions: max(1, o.Partitions)}, nil
+	var o autoTopics
+	_, err := r.Effective(name, fieldAutoTopics, &o)
+	return autoRule{allowed: o.Allow, partitioned: o.Type == "partitioned", partitions: max(1, o.Partitions)}, err
 }
 
 // autoSubscriptions says whether subscriptions come into being by being used.
 func (r *Registry) autoSubscriptions(name wire.TopicName) (bool, error) {
-	var o struct {
-		Allow bool `json:"allowAutoSubscriptionCreation"`
-	}
-	found, err := r.policy(name.NamespaceName(), "autoSubscriptionCreationOverride", &o)
-	if err != nil || !found {
-		return r.opt.AutoCreateSubscriptions, err
-	}
-	return o.Allow, nil
+	var o autoSubscriptions
+	_, err := r.Effective(name, fieldAutoSubscriptions, &o)
+	return o.Allow, err
 }
 
 // mayCreate says whether using a topic that does not exist may create it.
@@ -154,8 +141,8 @@ func (r *Registry) checkNewName(name wire.TopicName) error {
 
 // checkRoom applies the namespace's limit on topics.
 func (r *Registry) checkRoom(name wire.TopicName, more int) error {
-	limit := r.opt.MaxTopicsPerNamespace
-	if _, err := r.policy(name.NamespaceName(), "max_topics_per_namespace", &limit); err != nil {
+	limit := 0
+	if _, err := r.Effective(name, fieldMaxTopics, &limit); err != nil {
 		return err
 	}
 	if limit > 0 && len(r.Topics(name.NamespaceName(), All))+more > limit {
@@ -301,7 +288,9 @@ func (r *Registry) DeletePartitioned(ctx context.Context, base wire.TopicName, f
 				continue
 			}
 			if err == nil {
+				t.mu.Lock()
 				err = t.unused()
+				t.mu.Unlock()
 			}
 			if err != nil {
 				return err
@@ -316,6 +305,9 @@ func (r *Registry) DeletePartitioned(ctx context.Context, base wire.TopicName, f
 		if err := r.Delete(ctx, base.WithPartition(i), force); err != nil && !fault.Is(err, fault.TopicNotFound) {
 			return err
 		}
+	}
+	if err := r.dropTopicPolicies(ctx, base); err != nil {
+		return err
 	}
 	return r.dropSchema(ctx, storage.SchemaSubject(base))
 }

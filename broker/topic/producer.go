@@ -15,6 +15,11 @@ import (
 	"spoolctl/wire/pb"
 )
 
+// ForceSyncProperty is the message property that, with the value "true", makes a message be fsynced before its receipt is
+// sent where the sync mode is none. Batches have it as a property of the whole, which no client sets: send such messages
+// one by one.
+const ForceSyncProperty = "spool-force-sync"
+
 // maxBatch is the largest number of messages that one entry may claim to hold.
 const maxBatch = 1 << 20
 
@@ -81,6 +86,9 @@ type Producer struct {
 	mu      sync.Mutex
 	pending int           // publishes without an answer
 	idle    chan struct{} // closed when pending reaches 0; nil when nobody waits
+	retired bool          // takes no more publishes; the client will be told when those under way are answered
+
+	dedup *storage.ProducerState // nil: not deduplicated; set before the producer is attached
 
 	In     meter.Flow
 	Chunks meter.Flow
@@ -119,11 +127,18 @@ func (p *Producer) Publish(s wire.Send, entry []byte) error {
 	case m.NumMessages < 1 || m.NumMessages > maxBatch:
 		return fault.New(fault.NotAllowed, "a batch of %d messages is not allowed; at most %d", m.NumMessages, maxBatch)
 	}
+	rules := p.t.policies.Load()
+	if rules.MaxMessageSize > 0 && len(entry) > rules.MaxMessageSize {
+		return fault.New(fault.NotAllowed, "the message has %d bytes; %s takes at most %d", len(entry), p.t.name, rules.MaxMessageSize)
+	}
+	if !p.begin() {
+		p.outlet.PublishDone(len(entry))
+		return nil
+	}
 	if s.IsChunk {
 		p.Chunks.Add(p.t.r.opt.Now(), 1, int64(len(entry)))
 		p.t.chunks.Add(1)
 	}
-	p.begin()
 	if p.t.feed != nil {
 		if !p.t.feed.add(p, s, m.NumMessages, entry) {
 			p.end(1, len(entry))
@@ -134,10 +149,17 @@ func (p *Producer) Publish(s wire.Send, entry []byte) error {
 	if !parts.HasChecksum {
 		state = record.ChecksumAbsent
 	}
-	err = p.t.store.Append(storage.Append{
+	a := storage.Append{
 		Data: entry, PublishTime: int64(m.PublishTime), Messages: m.NumMessages, Checksum: state,
-		Tag: p, Sequence: s.SequenceID, Highest: s.HighestSequenceID,
-	})
+		Tag: p, Sequence: s.SequenceID, Highest: s.HighestSequenceID, Producer: p.dedup,
+	}
+	if s.IsChunk {
+		a.Chunk, a.Chunks = m.ChunkID, m.NumChunks
+	}
+	if rules.Sync == storage.SyncNone {
+		a.ForceSync = hasProperty(parts.Metadata, ForceSyncProperty, "true")
+	}
+	err = p.t.store.Append(a)
 	if err == nil {
 		return nil
 	}
@@ -155,10 +177,15 @@ func (p *Producer) Publish(s wire.Send, entry []byte) error {
 	return nil
 }
 
-func (p *Producer) begin() {
+// begin books a publish; false when the producer takes no more.
+func (p *Producer) begin() bool {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.retired {
+		return false
+	}
 	p.pending++
-	p.mu.Unlock()
+	return true
 }
 
 // end books answers, and gives back the bytes of publishes that get none.
@@ -204,6 +231,17 @@ func (p *Producer) fail() {
 	}
 }
 
+// retire makes the client create the producer again, once everything that was taken of it is answered, so that it sends
+// nothing twice; or, with an error, when ctx ends before.
+func (p *Producer) retire(ctx context.Context) error {
+	p.mu.Lock()
+	p.retired = true
+	p.mu.Unlock()
+	err := p.settled(ctx)
+	p.fail()
+	return fault.Wrap(fault.NotReady, err, "waiting for the publishes of producer %s", p.Name)
+}
+
 // Close detaches the producer after its publishes are answered. Only the first call counts.
 func (p *Producer) Close(ctx context.Context) error {
 	err := p.settled(ctx)
@@ -225,15 +263,20 @@ func (t *Topic) Committed(entries []storage.Appended, err error) {
 	}
 	now := t.r.opt.Now()
 	var messages, bytes int64
+	stored := 0
 	for i := 0; i < len(entries); {
 		p, _ := entries[i].Tag.(*Producer)
 		j := i
-		var m, b int64
+		var m, b, all int64
 		t.receipts = t.receipts[:0]
 		for ; j < len(entries) && entries[j].Tag == entries[i].Tag; j++ {
 			e := &entries[j]
-			m += int64(max(1, e.Messages))
-			b += int64(len(e.Data))
+			all += int64(len(e.Data))
+			if !e.Duplicate {
+				m += int64(max(1, e.Messages))
+				b += int64(len(e.Data))
+				stored++
+			}
 			if p != nil {
 				t.receipts = append(t.receipts, Receipt{
 					ProducerID: p.ID, Sequence: e.Sequence, Highest: e.Highest, Position: e.Position, Size: len(e.Data),
@@ -241,13 +284,13 @@ func (t *Topic) Committed(entries []storage.Appended, err error) {
 			}
 		}
 		if p != nil {
-			t.answer(p, now, m, b, err)
+			t.answer(p, now, m, b, all, err)
 		}
 		messages += m
 		bytes += b
 		i = j
 	}
-	if err != nil {
+	if err != nil || stored == 0 {
 		return
 	}
 	t.In.Add(now, messages, bytes)
@@ -258,16 +301,17 @@ func (t *Topic) Committed(entries []storage.Appended, err error) {
 	}
 }
 
-// answer sends the receipts gathered for p, or makes it start over.
-func (t *Topic) answer(p *Producer, now time.Time, messages, bytes int64, err error) {
+// answer sends the receipts gathered for p, or makes it start over. size is what its entries took, duplicates included,
+// messages and bytes count what was published.
+func (t *Topic) answer(p *Producer, now time.Time, messages, bytes, size int64, err error) {
 	n := len(t.receipts)
 	switch {
 	case err != nil:
 		p.fail()
-		p.end(n, int(bytes))
+		p.end(n, int(size))
 		return
 	case p.failed.Load():
-		p.end(n, int(bytes))
+		p.end(n, int(size))
 		return
 	}
 	p.In.Add(now, messages, bytes)
@@ -279,7 +323,9 @@ func (t *Topic) answer(p *Producer, now time.Time, messages, bytes int64, err er
 func (t *Topic) bookWrites(now time.Time, entries []storage.Appended) {
 	var b meter.WriteBatch
 	for i := range entries {
-		b.Observe(len(entries[i].Data), entries[i].Took)
+		if !entries[i].Duplicate {
+			b.Observe(len(entries[i].Data), entries[i].Took)
+		}
 	}
 	t.Writes.Add(now, &b)
 }

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -23,7 +24,10 @@ type Registry struct {
 	slots  map[wire.TopicName]*slot
 	closed bool
 
-	admin       chan struct{} // held while tenants, namespaces or partition counts change
+	defaults atomic.Pointer[map[string]json.RawMessage] // the broker's policies
+	changes  atomic.Uint64                              // of stored policies, counted
+
+	admin       chan struct{} // held while tenants, namespaces, policies or partition counts change
 	schemaLocks *schemaLocks
 	names       atomic.Uint64 // generated producer names
 	started     time.Time
@@ -47,13 +51,13 @@ func New(ctx context.Context, o Options) (*Registry, error) {
 		slots: make(map[wire.TopicName]*slot), admin: make(chan struct{}, 1), schemaLocks: newSchemaLocks(),
 	}
 	r.started = r.opt.Now()
+	doc := r.opt.Defaults.document()
+	r.defaults.Store(&doc)
 	if err := r.createDefaults(ctx); err != nil {
 		return nil, err
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if r.opt.Sweep > 0 {
-		r.workers.Go(func() { r.sweep(ctx) })
-	}
+	r.upkeep(ctx)
 	return r, nil
 }
 
@@ -109,7 +113,7 @@ func (r *Registry) Get(ctx context.Context, name wire.TopicName) (*Topic, error)
 			if n, ok, err := r.partitions(name.Base()); err != nil {
 				return nil, err
 			} else if ok && name.Partition() >= 0 && name.Partition() < n {
-				return newTopic(r, name), nil
+				return r.create(ctx, name, nil)
 			}
 			return nil, notFound(name)
 		}
@@ -172,6 +176,7 @@ func (r *Registry) acquire(ctx context.Context, name wire.TopicName, load func()
 			s = &slot{ready: make(chan struct{})}
 			r.slots[name] = s
 			r.mu.Unlock()
+			changes := r.changes.Load()
 			t, err := load()
 			r.mu.Lock()
 			s.topic, s.err = t, err
@@ -180,6 +185,9 @@ func (r *Registry) acquire(ctx context.Context, name wire.TopicName, load func()
 			}
 			close(s.ready)
 			r.mu.Unlock()
+			if err == nil && r.changes.Load() != changes {
+				err = t.refresh(ctx) // policies may have changed before others could find the topic
+			}
 			return t, err
 		}
 		wait := s.ready
@@ -213,7 +221,9 @@ func (r *Registry) open(ctx context.Context, name wire.TopicName) (*Topic, error
 	if err != nil {
 		return nil, storeFault(err, "loading topic %s", name)
 	}
-	t.start(st)
+	if err := t.start(ctx, st); err != nil {
+		return nil, errors.Join(err, st.Close(ctx))
+	}
 	return t, nil
 }
 
@@ -221,13 +231,15 @@ func (r *Registry) open(ctx context.Context, name wire.TopicName) (*Topic, error
 func (r *Registry) create(ctx context.Context, name wire.TopicName, properties map[string]string) (*Topic, error) {
 	t := newTopic(r, name)
 	if name.Domain == wire.NonPersistent {
-		return t, nil
+		return t, t.refresh(ctx)
 	}
 	st, err := r.store.CreateTopic(ctx, name, storage.TopicOptions{Properties: properties, Sink: t})
 	if err != nil {
 		return nil, storeFault(err, "creating topic %s", name)
 	}
-	t.start(st)
+	if err := t.start(ctx, st); err != nil {
+		return nil, errors.Join(err, st.Close(ctx))
+	}
 	r.opt.Logger.Info("topic created", "topic", name.String())
 	return t, nil
 }
@@ -263,6 +275,14 @@ func (r *Registry) beginClose(t *Topic) *slot {
 	return s
 }
 
+// resume gives up a closing that was only reserved.
+func (r *Registry) resume(s *slot) {
+	r.mu.Lock()
+	close(s.gone)
+	s.gone = nil
+	r.mu.Unlock()
+}
+
 func (r *Registry) endClose(name wire.TopicName, s *slot) {
 	r.mu.Lock()
 	delete(r.slots, name)
@@ -278,14 +298,27 @@ func (r *Registry) Delete(ctx context.Context, name wire.TopicName, force bool) 
 	if err != nil {
 		return err
 	}
-	if !force {
-		if err := t.unused(); err != nil {
-			return err
-		}
+	refuse := (*Topic).unused
+	if force {
+		refuse = func(*Topic) error { return nil }
 	}
+	return r.remove(ctx, t, refuse)
+}
+
+// remove deletes a topic unless refuse has something against it, which is asked while nobody can join.
+func (r *Registry) remove(ctx context.Context, t *Topic, refuse func(*Topic) error) error {
+	name := t.name
 	s := r.beginClose(t)
 	if s == nil {
 		return fault.New(fault.NotReady, "topic %s is being closed; try again", name)
+	}
+	t.mu.Lock()
+	err := refuse(t)
+	t.fenced = err == nil
+	t.mu.Unlock()
+	if err != nil {
+		r.resume(s)
+		return err
 	}
 	defer r.endClose(name, s)
 	if err := t.close(ctx, true); err != nil {
@@ -295,11 +328,11 @@ func (r *Registry) Delete(ctx context.Context, name wire.TopicName, force bool) 
 		if err := r.store.DeleteTopic(ctx, name); err != nil {
 			return storeFault(err, "deleting topic %s", name)
 		}
-		if err := r.store.DeleteResource(ctx, storage.KindTopicPolicies, name.String()); err != nil {
-			return storeFault(err, "deleting the policies of %s", name)
-		}
 	}
 	if name.Partition() < 0 {
+		if err := r.dropTopicPolicies(ctx, name); err != nil {
+			return err
+		}
 		if err := r.dropSchema(ctx, storage.SchemaSubject(name)); err != nil {
 			return err
 		}
@@ -364,6 +397,7 @@ func storeFault(err error, format string, args ...any) error {
 	case errors.Is(err, storage.ErrBadName):
 		kind = fault.Invalid
 	case errors.Is(err, storage.ErrClosed), errors.Is(err, storage.ErrTopicOpen),
+		errors.Is(err, storage.ErrBackpressure), errors.Is(err, storage.ErrStoreDeadline),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		kind = fault.NotReady
 	}

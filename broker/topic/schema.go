@@ -16,7 +16,8 @@ import (
 // its topic, all partitions share it, and so do a persistent and a non-persistent topic of one
 // name. It goes when the topic or the partitioned topic is deleted, not with a single partition.
 
-// NoVersion is what FindSchema gives when no version is the schema that was asked for.
+// NoVersion is what FindSchema gives when no version is the schema that was asked for, and AddSchema for plain bytes on a
+// topic with a schema.
 const NoVersion = -1
 
 // schemaLocks let changes of one schema run one after another, without a lock for each name.
@@ -87,25 +88,39 @@ func (s schemaSet) find(d schema.Definition) (uint64, bool) {
 	return 0, false
 }
 
-func (s schemaSet) check(by schema.Strategy, d schema.Definition) error {
-	versions := make([]schema.Definition, len(s.live))
+// typed lists the versions that say anything about messages: plain bytes do not.
+func (s schemaSet) typed() (out []schema.Definition) {
 	for i := range s.live {
-		versions[i] = definition(&s.live[i].Schema)
+		if d := definition(&s.live[i].Schema); d.Type != schema.None {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (s schemaSet) check(by schema.Strategy, d schema.Definition) error {
+	versions := s.typed()
+	if d.Type == schema.None {
+		versions = nil // whoever takes bytes takes all
 	}
 	return schemaFault(schema.Check(by, versions, d))
 }
 
-// SchemaStrategy is the compatibility strategy of a namespace; FULL when it says nothing.
-func (r *Registry) SchemaStrategy(ns wire.NamespaceName) (schema.Strategy, error) {
+// SchemaStrategy is the compatibility strategy for a topic; FULL when nobody says anything.
+func (r *Registry) SchemaStrategy(name wire.TopicName) (schema.Strategy, error) {
 	var s schema.Strategy
-	if _, err := r.policy(ns, "schema_compatibility_strategy", &s); err != nil {
+	l, err := r.layers(name)
+	if err != nil {
+		return s, err
+	}
+	if _, err := l.read(fieldSchemaStrategy, &s); err != nil {
 		return s, err
 	}
 	if s.Known() {
 		return s, nil
 	}
 	var old string
-	if _, err := r.policy(ns, "schema_auto_update_compatibility_strategy", &old); err != nil {
+	if _, err := l.read(fieldSchemaAutoUpdate, &old); err != nil {
 		return s, err
 	}
 	if s = schema.FromAutoUpdate(old); s.Known() {
@@ -164,7 +179,7 @@ func (r *Registry) CheckSchema(name wire.TopicName, s record.Schema) error {
 	if err := schemaFault(schema.Validate(definition(&s))); err != nil {
 		return err
 	}
-	by, err := r.SchemaStrategy(name.NamespaceName())
+	by, err := r.SchemaStrategy(name)
 	if err != nil {
 		return err
 	}
@@ -186,7 +201,7 @@ func (r *Registry) putSchema(ctx context.Context, name wire.TopicName, s record.
 	if err := schemaFault(schema.Validate(d)); err != nil {
 		return 0, err
 	}
-	by, err := r.SchemaStrategy(name.NamespaceName())
+	by, err := r.SchemaStrategy(name)
 	if err != nil {
 		return 0, err
 	}
@@ -265,29 +280,37 @@ func (r *Registry) dropSchemas(ctx context.Context, ns wire.NamespaceName) error
 	return nil
 }
 
-// AddSchema registers a client's schema when the namespace lets clients do so, and gives its
-// version. It refuses with IncompatibleSchema and InvalidSchema.
-func (r *Registry) AddSchema(ctx context.Context, name wire.TopicName, s record.Schema) (uint64, error) {
-	mayAdd := true
-	if _, err := r.policy(name.NamespaceName(), "is_allow_auto_update_schema", &mayAdd); err != nil {
-		return 0, err
+// AddSchema registers a producer's schema when the namespace lets clients do so, and gives its
+// version. Plain bytes are registered only where there is no other schema; else their producer counts as
+// one without a schema. It refuses with IncompatibleSchema and InvalidSchema.
+func (r *Registry) AddSchema(ctx context.Context, name wire.TopicName, s record.Schema) (int64, error) {
+	if schema.Type(s.Type) == schema.None {
+		set, err := r.schemas(name)
+		if err != nil {
+			return NoVersion, err
+		}
+		if len(set.typed()) > 0 {
+			return NoVersion, r.CheckUntyped(name)
+		}
 	}
-	return r.putSchema(ctx, name, s, mayAdd)
+	mayAdd := true
+	if _, err := r.Effective(name, fieldSchemaAdd, &mayAdd); err != nil {
+		return NoVersion, err
+	}
+	v, err := r.putSchema(ctx, name, s, mayAdd)
+	return int64(v), err
 }
 
 // CheckUntyped says whether a producer without a schema may publish: not to a topic with one,
-// where the namespace enforces schemas.
+// where schemas are enforced.
 func (r *Registry) CheckUntyped(name wire.TopicName) error {
 	enforced := false
-	if _, err := r.policy(name.NamespaceName(), "schema_validation_enforced", &enforced); err != nil || !enforced {
+	if _, err := r.Effective(name, fieldSchemaEnforced, &enforced); err != nil || !enforced {
 		return err
 	}
-	_, err := r.Schema(name)
-	switch {
-	case err == nil:
-		return fault.New(fault.IncompatibleSchema, "%s has a schema, and its namespace refuses producers without one; give the producer a schema", name)
-	case fault.Is(err, fault.SchemaNotFound):
-		return nil
+	set, err := r.schemas(name)
+	if err == nil && len(set.typed()) > 0 {
+		err = fault.New(fault.IncompatibleSchema, "%s has a schema, and producers without one are refused here; give the producer a schema", name)
 	}
 	return err
 }
@@ -300,21 +323,24 @@ func (t *Topic) ConsumerSchema(ctx context.Context, s record.Schema) error {
 	if err != nil {
 		return err
 	}
-	if len(set.live) == 0 {
-		if t.usedUntyped() {
-			return fault.New(fault.IncompatibleSchema, "Topic does not have a schema to check; consume it without one")
-		}
+	d := definition(&s)
+	typed, used := len(set.typed()) > 0, t.usedUntyped()
+	switch {
+	case d.Type == schema.None && (typed || used):
+		return nil
+	case !typed && used:
+		return fault.New(fault.IncompatibleSchema, "Topic does not have a schema to check; consume it without one")
+	case !typed:
 		_, err := t.r.AddSchema(ctx, t.name, s)
 		return err
 	}
-	d := definition(&s)
 	if err := schemaFault(schema.Validate(d)); err != nil {
 		return err
 	}
 	if _, ok := set.find(d); ok {
 		return nil
 	}
-	by, err := t.r.SchemaStrategy(t.name.NamespaceName())
+	by, err := t.r.SchemaStrategy(t.name)
 	if err != nil {
 		return err
 	}

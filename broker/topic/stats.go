@@ -32,6 +32,9 @@ func (t *Topic) Stats(ctx context.Context, o StatsOptions) (*TopicStats, error) 
 	st.MsgInCounter, st.BytesInCounter = t.In.Messages(), t.In.Bytes()
 	st.MsgChunkPublished = t.chunks.Load() > 0
 	st.TopicCreationTimeStamp, st.LastPublishTimeStamp = t.created.UnixMilli(), t.lastIn.Load()
+	if t.store != nil && t.Policies().Deduplicate {
+		st.DeduplicationStatus = "Enabled"
+	}
 	st.MsgRateIn, st.MsgThroughputIn = t.In.Rate(now)
 	if st.MsgRateIn > 0 {
 		st.AverageMsgSize = st.MsgThroughputIn / st.MsgRateIn
@@ -80,6 +83,13 @@ func (t *Topic) Stats(ctx context.Context, o StatsOptions) (*TopicStats, error) 
 	}
 	size := t.store.Stats().Bytes
 	st.StorageSize, st.BacklogSize, st.NonContiguousRanges = &size, &backlog, &ranges
+	if limit, set := t.Policies().QuotaSize(); set {
+		st.BacklogQuotaLimitSize = &limit
+	}
+	if limit, set := t.Policies().QuotaAge(); set {
+		seconds := int64(limit / time.Second)
+		st.BacklogQuotaLimitTime = &seconds
+	}
 	if oldest != 0 {
 		st.EarliestMsgPublishTimeInBacklog = &oldest
 	}
@@ -106,7 +116,7 @@ func (s *Subscription) stats(ctx context.Context, now time.Time, o StatsOptions)
 	st := &SubscriptionStats{
 		MsgOutCounter: m.Sent.Messages(), BytesOutCounter: m.Sent.Bytes(),
 		BlockedSubscriptionOnUnackedMsgs: snap.Blocked, MsgDelayed: int64(snap.Delayed), MsgInReplay: int64(snap.Replay),
-		UnackedMessages: snap.Unacked, ActiveConsumerName: snap.Active,
+		UnackedMessages: snap.Unacked, ActiveConsumerName: snap.Active, TotalMsgExpired: s.expired.Load(), LastExpireTimestamp: s.lapsed.Load(),
 		LastConsumedFlowTimestamp: m.LastFlow.Load(), LastConsumedTimestamp: m.LastSent.Load(), LastAckedTimestamp: m.LastAck.Load(),
 		Consumers: []ConsumerStats{}, IsDurable: s.durable, Durable: s.durable, IsReplicated: s.replicated,
 		ConsumersAfterMarkDelete: map[string]string{}, DrainingHashesCount: snap.Draining,

@@ -20,6 +20,8 @@ type TopicStats struct {
 	StorageSize                     *int64                        `json:"storageSize,omitempty"` // persistent topics only, as the next three
 	BacklogSize                     *int64                        `json:"backlogSize,omitempty"`
 	EarliestMsgPublishTimeInBacklog *int64                        `json:"earliestMsgPublishTimeInBacklogs,omitempty"`
+	BacklogQuotaLimitSize           *int64                        `json:"backlogQuotaLimitSize,omitempty"` // absent without a quota
+	BacklogQuotaLimitTime           *int64                        `json:"backlogQuotaLimitTime,omitempty"` // seconds
 	NonContiguousRanges             *int                          `json:"nonContiguousDeletedMessagesRanges,omitempty"`
 	MsgDropRate                     *float64                      `json:"msgDropRate,omitempty"` // non-persistent topics only
 	Publishers                      []PublisherStats              `json:"publishers"`
@@ -65,6 +67,8 @@ type SubscriptionStats struct {
 	MsgDropRate                      *float64          `json:"msgDropRate,omitempty"`
 	Type                             string            `json:"type,omitempty"`
 	ActiveConsumerName               string            `json:"activeConsumerName,omitempty"`
+	TotalMsgExpired                  int64             `json:"totalMsgExpired"`
+	LastExpireTimestamp              int64             `json:"lastExpireTimestamp,omitempty"`
 	LastConsumedFlowTimestamp        int64             `json:"lastConsumedFlowTimestamp,omitempty"`
 	LastConsumedTimestamp            int64             `json:"lastConsumedTimestamp,omitempty"`
 	LastAckedTimestamp               int64             `json:"lastAckedTimestamp,omitempty"`

@@ -3,6 +3,8 @@ package topic
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"spoolctl/broker/dispatch"
@@ -67,7 +69,10 @@ func (t *Topic) checkSubscribe(o *SubscribeOptions) error {
 		return fault.New(fault.Invalid, "Empty subscription name")
 	}
 	single := o.Consumer.Type == pb.CommandSubscribe_Exclusive || o.Consumer.Type == pb.CommandSubscribe_Failover
+	types := t.Policies().types
 	switch {
+	case len(types) > 0 && !slices.Contains(types, o.Consumer.Type.String()):
+		return fault.New(fault.NotAllowed, "Topic[%s] doesn't support %s sub type; allowed are %s", t.name, o.Consumer.Type, strings.Join(types, ", "))
 	case o.ReadCompacted && t.store == nil:
 		return fault.New(fault.NotAllowed, "readCompacted only valid on persistent topics")
 	case o.ReadCompacted && !single:
@@ -166,7 +171,7 @@ func (t *Topic) newSubscription(ctx context.Context, n NewSubscription) (*Subscr
 	if _, err := t.Subscription(n.Name); err == nil {
 		return nil, fault.New(fault.Exists, "Subscription already exists for topic")
 	}
-	if limit := t.r.opt.MaxSubscriptionsPerTopic; limit > 0 && len(t.Subscriptions()) >= limit {
+	if limit := t.Policies().MaxSubscriptions; limit > 0 && len(t.Subscriptions()) >= limit {
 		return nil, fault.New(fault.NotAllowed, "Exceed the maximum number of subscriptions of the topic: %s", t.name)
 	}
 	var c *storage.Cursor

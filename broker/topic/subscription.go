@@ -24,13 +24,17 @@ type Subscription struct {
 
 	// turn is held while consumers join or the cursor is moved, so that these do not
 	// cross; it may be held across I/O.
-	turn chan struct{}
+	turn   chan struct{}
+	limits [2]int // of unacknowledged messages, that the dispatcher was made with; only with turn held
 
 	mu         sync.Mutex // guards what follows
 	properties map[string]string
 	replicated bool
 	deleted    bool // only with turn held
 
+	left    atomic.Int64 // when a consumer last left; ms since 1970
+	expired atomic.Int64 // messages
+	lapsed  atomic.Int64 // when messages last expired; ms since 1970
 	current atomic.Pointer[dispatcherBox]
 }
 
@@ -55,12 +59,13 @@ func newSubscription(t *Topic, name string, c *storage.Cursor) *Subscription {
 
 // use makes a new dispatcher of a type the subscription's.
 func (s *Subscription) use(typ pb.CommandSubscribe_SubType) {
-	r := s.t.r
+	r, p := s.t.r, s.t.Policies()
+	s.limits = [2]int{p.UnackedPerConsumer, p.UnackedPerSubscription}
 	o := dispatch.Options{
 		Type: typ, Partition: s.t.name.Partition(), Meters: &s.meters, Now: r.opt.Now,
 		Logger:             r.opt.Logger.With("topic", s.t.name.String(), "subscription", s.name),
 		Terminated:         s.t.Terminated,
-		UnackedPerConsumer: r.opt.UnackedPerConsumer, UnackedPerSubscription: r.opt.UnackedPerSubscription,
+		UnackedPerConsumer: s.limits[0], UnackedPerSubscription: s.limits[1],
 		FailoverDelay: r.opt.FailoverDelay,
 	}
 	var d dispatch.Dispatcher
@@ -97,6 +102,9 @@ func (s *Subscription) Type() pb.CommandSubscribe_SubType { return s.disp().Type
 
 // Consumers lists the attached consumers.
 func (s *Subscription) Consumers() []*dispatch.Consumer { return s.disp().Consumers() }
+
+// Expired counts the messages that expired since the topic was loaded.
+func (s *Subscription) Expired() int64 { return s.expired.Load() }
 
 // Dispatch describes the dispatcher's state.
 func (s *Subscription) Dispatch() dispatch.Snapshot { return s.disp().Snapshot() }
@@ -146,17 +154,18 @@ func (s *Subscription) gone() bool {
 func (s *Subscription) join(o dispatch.ConsumerOptions) (*Consumer, error) {
 	d := s.disp()
 	attached := len(d.Consumers())
-	if d.Type() != o.Type {
-		if attached > 0 {
-			return nil, fault.New(fault.ConsumerBusy, "Subscription is of different type")
-		}
+	p := s.t.Policies()
+	switch {
+	case attached == 0 && (d.Type() != o.Type || s.limits != [2]int{p.UnackedPerConsumer, p.UnackedPerSubscription}):
 		s.use(o.Type)
 		d = s.disp()
+	case d.Type() != o.Type:
+		return nil, fault.New(fault.ConsumerBusy, "Subscription is of different type")
 	}
-	if limit := s.t.r.opt.MaxConsumersPerSubscription; limit > 0 && attached >= limit {
+	if limit := p.MaxPerSubscription; limit > 0 && attached >= limit {
 		return nil, fault.New(fault.ConsumerBusy, "Subscription reached max consumers limit")
 	}
-	if limit := s.t.r.opt.MaxConsumersPerTopic; limit > 0 && s.t.consumers() >= limit {
+	if limit := p.MaxConsumers; limit > 0 && s.t.consumers() >= limit {
 		return nil, fault.New(fault.ConsumerBusy, "Topic reached max consumers limit")
 	}
 	c := dispatch.NewConsumer(o)
@@ -177,6 +186,8 @@ func (t *Topic) consumers() (n int) {
 // is not durable ends with its last consumer.
 func (c *Consumer) Leave() {
 	c.Dispatcher().Remove(c.Consumer)
+	c.Sub.left.Store(c.Sub.t.r.opt.Now().UnixMilli())
+	c.Sub.t.touch()
 	if !c.Sub.durable && len(c.Sub.Consumers()) == 0 {
 		c.Sub.t.r.reap(c.Sub)
 	}

@@ -4,75 +4,74 @@ import (
 	"context"
 	"time"
 
-	"spoolctl/storage"
 	"spoolctl/wire"
 )
 
-// sweep removes, from time to time, what nobody uses: subscriptions that are not
-// durable and whose client never came back after a seek, and non-persistent topics that
-// came into being by being used.
-func (r *Registry) sweep(ctx context.Context) {
-	tick := time.NewTicker(r.opt.Sweep)
-	defer tick.Stop()
-	idle := make(map[*Subscription]bool) // seen without consumers at the last tick
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+// upkeep starts what is done from time to time, each in a goroutine of the registry.
+func (r *Registry) upkeep(ctx context.Context) {
+	idle := map[*Subscription]bool{}
+	for _, chore := range []struct {
+		every time.Duration
+		do    func(context.Context)
+	}{
+		{r.opt.Sweep, func(context.Context) { idle = r.sweep(idle) }},
+		{r.opt.ExpiryCheck, r.CheckExpiry},
+		{r.opt.QuotaCheck, r.CheckQuotas},
+		{r.opt.InactiveCheck, r.CheckInactive},
+	} {
+		if chore.every <= 0 {
+			continue
 		}
-		now := make(map[*Subscription]bool)
-		for _, t := range r.Loaded() {
-			for _, s := range t.Subscriptions() {
-				if s.durable || len(s.Consumers()) > 0 {
-					continue
-				}
-				if idle[s] {
-					r.reap(s)
-				} else {
-					now[s] = true
+		r.workers.Go(func() {
+			tick := time.NewTicker(chore.every)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					chore.do(ctx)
 				}
 			}
-			r.reapTopic(t)
-		}
-		idle = now
+		})
 	}
+}
+
+// sweep removes what nobody uses and nobody would miss: subscriptions that are not durable and whose client never came
+// back after a seek, and non-persistent topics that came into being by being used. was holds what had no consumers the
+// last time; what has none now is returned.
+func (r *Registry) sweep(was map[*Subscription]bool) map[*Subscription]bool {
+	now := map[*Subscription]bool{}
+	for _, t := range r.Loaded() {
+		for _, s := range t.Subscriptions() {
+			if s.durable || len(s.Consumers()) > 0 {
+				continue
+			}
+			if was[s] {
+				r.reap(s)
+			} else {
+				now[s] = true
+			}
+		}
+		r.reapTopic(t)
+	}
+	return now
 }
 
 // reapTopic forgets a non-persistent topic without clients.
 func (r *Registry) reapTopic(t *Topic) {
-	if t.name.Domain != wire.NonPersistent || t.explicit || t.name.Partition() >= 0 || t.unused() != nil {
+	if t.name.Domain != wire.NonPersistent || t.explicit || t.name.Partition() >= 0 {
+		return
+	}
+	t.mu.Lock()
+	used := t.unused() != nil
+	t.mu.Unlock()
+	if used {
 		return
 	}
 	if s := r.beginClose(t); s != nil {
 		// Nothing is stored, so closing cannot fail.
 		_ = t.close(context.Background(), true)
 		r.endClose(t.name, s)
-	}
-}
-
-// applyRetention tells the store how long acknowledged entries stay.
-func (t *Topic) applyRetention() {
-	o := t.r.opt
-	p := storage.TrimPolicy{RetentionTime: o.RetentionTime, RetentionBytes: o.RetentionSize}
-	var ns struct {
-		Minutes int64 `json:"retentionTimeInMinutes"`
-		MB      int64 `json:"retentionSizeInMB"`
-	}
-	if found, err := t.r.policy(t.name.NamespaceName(), "retention_policies", &ns); err != nil {
-		t.r.opt.Logger.Warn("retention of the namespace cannot be read; the default applies", "topic", t.name.String(), "error", err)
-	} else if found {
-		p = storage.TrimPolicy{RetentionTime: time.Duration(ns.Minutes) * time.Minute, RetentionBytes: ns.MB << 20}
-	}
-	t.store.SetTrimPolicy(p)
-}
-
-// ApplyRetention renews the retention of the loaded topics of a namespace after its
-// policy changed.
-func (r *Registry) ApplyRetention(ns wire.NamespaceName) {
-	for _, t := range r.Loaded() {
-		if t.store != nil && t.name.NamespaceName() == ns {
-			t.applyRetention()
-		}
 	}
 }

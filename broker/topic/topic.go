@@ -24,7 +24,10 @@ type Topic struct {
 	created  time.Time      // when it was loaded
 	explicit bool           // created on request: a non-persistent topic stays without clients
 
-	making chan struct{} // held while a subscription is made
+	making     chan struct{} // held while a subscription is made
+	resolving  chan struct{} // held while the policies change
+	describing chan struct{} // held while the properties change
+	policies   atomic.Pointer[Policies]
 
 	mu        sync.Mutex
 	producers map[string]*Producer // by name
@@ -43,6 +46,7 @@ type Topic struct {
 	Writes     meter.Writes // entries made durable; persistent topics only
 	chunks     atomic.Int64
 	lastIn     atomic.Int64 // ms since 1970
+	lastUse    atomic.Int64 // by a producer or consumer, or that it was loaded; ms since 1970
 	receipts   []Receipt    // used by Committed's one goroutine
 	terminated atomic.Bool
 }
@@ -50,9 +54,10 @@ type Topic struct {
 func newTopic(r *Registry, name wire.TopicName) *Topic {
 	t := &Topic{
 		r: r, name: name, created: r.opt.Now(),
-		making:    make(chan struct{}, 1),
+		making: make(chan struct{}, 1), resolving: make(chan struct{}, 1), describing: make(chan struct{}, 1),
 		producers: make(map[string]*Producer), subs: make(map[string]*Subscription),
 	}
+	t.touch()
 	t.list.Store(new([]*Subscription))
 	if name.Domain == wire.NonPersistent {
 		t.feed = newFeed(t)
@@ -61,17 +66,20 @@ func newTopic(r *Registry, name wire.TopicName) *Topic {
 }
 
 // start takes the loaded storage topic with its cursors.
-func (t *Topic) start(st *storage.Topic) {
+func (t *Topic) start(ctx context.Context, st *storage.Topic) error {
 	t.store = st
 	if _, ended := st.Terminated(); ended {
 		t.terminated.Store(true)
 	}
 	t.loadEpoch()
+	if err := t.refresh(ctx); err != nil {
+		return err
+	}
 	for _, c := range st.Cursors() {
 		t.subs[c.Name()] = newSubscription(t, c.Name(), c)
 	}
 	t.publishList()
-	t.applyRetention()
+	return nil
 }
 
 // Name is the topic's name.
@@ -121,10 +129,8 @@ func (t *Topic) publishList() {
 	t.list.Store(&out)
 }
 
-// unused says whether the topic may be deleted without force.
+// unused says whether the topic may be deleted without force; the caller holds mu.
 func (t *Topic) unused() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if len(t.producers)+len(t.waiting)+len(t.subs) > 0 {
 		return fault.New(fault.Precondition, "Topic has active producers/subscriptions")
 	}
@@ -205,6 +211,16 @@ func (t *Topic) Truncate(ctx context.Context) error {
 		s.disp().Acked(nil, nil) // its cursor may have moved, also when not all was done
 	}
 	return storeFault(err, "truncating topic %s", t.name)
+}
+
+// Find gives the position of the first entry that was published at a time, ms since 1970, or later, or the one after the
+// last entry.
+func (t *Topic) Find(ctx context.Context, ms int64) (wire.Position, error) {
+	if t.store == nil {
+		return wire.Position{}, fault.New(fault.NotAllowed, "Finding messages of a non-persistent topic is not allowed: nothing is stored")
+	}
+	p, err := t.store.SeekTime(ctx, ms)
+	return p, storeFault(err, "finding a message by time")
 }
 
 // LastMessageID is the id of the newest message; entry -1 when the topic is empty.

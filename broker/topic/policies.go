@@ -1,0 +1,275 @@
+package topic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"spoolctl/broker/fault"
+	"spoolctl/storage"
+	"spoolctl/wire"
+)
+
+// The fields of policy documents that this package reads, by Pulsar's names of namespace policies. Topics have theirs
+// under the same names; the table with all fields is package admin's.
+const (
+	fieldAutoTopics         = "autoTopicCreationOverride"
+	fieldAutoSubscriptions  = "autoSubscriptionCreationOverride"
+	fieldMaxTopics          = "max_topics_per_namespace"
+	fieldMaxProducers       = "max_producers_per_topic"
+	fieldMaxConsumers       = "max_consumers_per_topic"
+	fieldMaxPerSubscription = "max_consumers_per_subscription"
+	fieldMaxSubscriptions   = "max_subscriptions_per_topic"
+	fieldMaxMessageSize     = "max_message_size"
+	fieldUnackedConsumer    = "max_unacked_messages_per_consumer"
+	fieldUnackedSub         = "max_unacked_messages_per_subscription"
+	fieldRetention          = "retention_policies"
+	fieldTTL                = "message_ttl_in_seconds"
+	fieldSubExpiry          = "subscription_expiration_time_minutes"
+	fieldDeduplication      = "deduplicationEnabled"
+	fieldQuotas             = "backlog_quota_map"
+	fieldInactive           = "inactive_topic_policies"
+	fieldEncryption         = "encryption_required"
+	fieldSync               = "sync" // ours
+	fieldSubscriptionTypes  = "subscription_types_enabled"
+	fieldSchemaStrategy     = "schema_compatibility_strategy"
+	fieldSchemaAutoUpdate   = "schema_auto_update_compatibility_strategy"
+	fieldSchemaAdd          = "is_allow_auto_update_schema"
+	fieldSchemaEnforced     = "schema_validation_enforced"
+)
+
+// The values of the policy sync.
+const (
+	syncBatch = "batch" // entries are fsynced before their receipts are sent
+	syncNone  = "none"  // a power loss may take the last moments, except of messages that ask for more
+)
+
+// The JSON of policies that are objects.
+type (
+	autoTopics struct {
+		Allow      bool   `json:"allowAutoTopicCreation"`
+		Type       string `json:"topicType"`
+		Partitions int    `json:"defaultNumPartitions"`
+	}
+	autoSubscriptions struct {
+		Allow bool `json:"allowAutoSubscriptionCreation"`
+	}
+	retention struct {
+		Minutes float64 `json:"retentionTimeInMinutes"`
+		MB      float64 `json:"retentionSizeInMB"`
+	}
+	inactiveRule struct {
+		Mode    string  `json:"inactiveTopicDeleteMode"`
+		Seconds float64 `json:"maxInactiveDurationSeconds"`
+		Delete  bool    `json:"deleteWhileInactive"`
+	}
+)
+
+// layers are the documents that a topic's policies come from, by rising weight: the broker's, its namespace's, its own.
+type layers [3]map[string]json.RawMessage
+
+// read puts a policy into into: the value of the heaviest document that has one, while the keys of objects are taken
+// singly. It reports whether any has.
+func (l *layers) read(field string, into any) (found bool, err error) {
+	for _, doc := range l {
+		raw, ok := doc[field]
+		if !ok || string(raw) == "null" {
+			continue
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			return found, fault.Wrap(fault.Persistence, err, "policy %s cannot be read", field)
+		}
+		found = true
+	}
+	return found, nil
+}
+
+// layers gives the documents for a topic, which need not exist; its namespace must.
+func (r *Registry) layers(name wire.TopicName) (*layers, error) {
+	n, err := r.Namespace(name.NamespaceName())
+	if err != nil {
+		return nil, err
+	}
+	own, err := r.TopicPolicies(name)
+	if err != nil {
+		return nil, err
+	}
+	return &layers{*r.defaults.Load(), n.Policies, own}, nil
+}
+
+// Effective puts into into what holds for a topic: its own policy, else its namespace's, else the broker's. It reports
+// whether there is any.
+func (r *Registry) Effective(name wire.TopicName, field string, into any) (bool, error) {
+	l, err := r.layers(name)
+	if err != nil {
+		return false, err
+	}
+	return l.read(field, into)
+}
+
+// Policies is what holds for one topic.
+type Policies struct {
+	TTL                time.Duration // of messages; 0 = they do not expire
+	SubscriptionExpiry time.Duration // 0 = they do not expire
+	Retention          storage.TrimPolicy
+	Deduplicate        bool
+	Sync               storage.SyncMode
+	Encryption         bool // producers must encrypt
+
+	MaxProducers, MaxConsumers, MaxPerSubscription, MaxSubscriptions int // 0 = no limit
+	MaxMessageSize                                                   int // bytes of an entry; 0 = the connection's limit
+	UnackedPerConsumer, UnackedPerSubscription                       int // 0 = no limit
+
+	quotas   []quota
+	inactive inactiveRule
+	types    []string // of subscriptions that are allowed; none = all
+}
+
+// resolve makes a topic's policies from its documents.
+func (l *layers) resolve() (*Policies, error) {
+	p := &Policies{}
+	var (
+		keep        retention
+		ttl, expiry float64
+		sync        string
+		quotas      map[string]backlogQuota
+	)
+	for _, f := range []struct {
+		field string
+		into  any
+	}{
+		{fieldTTL, &ttl}, {fieldSubExpiry, &expiry}, {fieldRetention, &keep}, {fieldDeduplication, &p.Deduplicate}, {fieldSync, &sync},
+		{fieldEncryption, &p.Encryption}, {fieldMaxProducers, &p.MaxProducers}, {fieldMaxConsumers, &p.MaxConsumers},
+		{fieldMaxPerSubscription, &p.MaxPerSubscription}, {fieldMaxSubscriptions, &p.MaxSubscriptions}, {fieldMaxMessageSize, &p.MaxMessageSize},
+		{fieldUnackedConsumer, &p.UnackedPerConsumer}, {fieldUnackedSub, &p.UnackedPerSubscription},
+		{fieldQuotas, &quotas}, {fieldInactive, &p.inactive}, {fieldSubscriptionTypes, &p.types},
+	} {
+		if _, err := l.read(f.field, f.into); err != nil {
+			return nil, err
+		}
+	}
+	p.TTL, p.SubscriptionExpiry = span(ttl, time.Second), span(expiry, time.Minute)
+	p.Retention = storage.TrimPolicy{RetentionTime: span(keep.Minutes, time.Minute), RetentionBytes: int64(keep.MB * (1 << 20))}
+	if sync == syncNone {
+		p.Sync = storage.SyncNone
+	}
+	p.quotas = quotasOf(quotas)
+	return p, nil
+}
+
+// span is a duration of n units; a negative one stays negative, one beyond what a duration can hold is the longest.
+func span(n float64, unit time.Duration) time.Duration {
+	const longest = time.Duration(1<<63 - 1)
+	switch d := n * float64(unit); {
+	case d < 0:
+		return -1
+	case d >= float64(longest):
+		return longest
+	default:
+		return time.Duration(d)
+	}
+}
+
+// Policies are those in effect.
+func (t *Topic) Policies() *Policies { return t.policies.Load() }
+
+// refresh makes the topic follow its policies as they are stored now.
+func (t *Topic) refresh(ctx context.Context) error {
+	select {
+	case t.resolving <- struct{}{}:
+		defer func() { <-t.resolving }()
+	case <-ctx.Done():
+		return fault.Wrap(fault.NotReady, ctx.Err(), "waiting for another change of the policies of %s", t.name)
+	}
+	l, err := t.r.layers(t.name)
+	if err != nil {
+		return err
+	}
+	p, err := l.resolve()
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", t.name, err)
+	}
+	if t.store == nil {
+		t.policies.Store(p)
+		return nil
+	}
+	t.store.SetTrimPolicy(p.Retention)
+	t.store.SetSync(p.Sync)
+	return t.follow(ctx, p)
+}
+
+// refresh makes the loaded topics that are chosen follow their policies. What one topic refuses does not keep the others.
+func (r *Registry) refresh(ctx context.Context, chosen func(wire.TopicName) bool) {
+	r.changes.Add(1) // a topic being loaded looks again
+	for _, t := range r.Loaded() {
+		if !chosen(t.name) {
+			continue
+		}
+		if err := t.refresh(ctx); err != nil {
+			r.opt.Logger.Warn("a topic does not follow a change of its policies yet; unload it to try again", "topic", t.name.String(), "error", err)
+		}
+	}
+}
+
+// SetDefaults changes the broker's policies; loaded topics follow.
+func (r *Registry) SetDefaults(ctx context.Context, d Defaults) error {
+	unlock, err := r.lockAdmin(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	doc := d.document()
+	r.defaults.Store(&doc)
+	r.refresh(ctx, func(wire.TopicName) bool { return true })
+	return nil
+}
+
+// policyPath is where a topic's policies are stored: partitions share those of their topic.
+func policyPath(name wire.TopicName) string { return name.Base().String() }
+
+// TopicPolicies gives what a topic says itself, by field; nil when it says nothing.
+func (r *Registry) TopicPolicies(name wire.TopicName) (map[string]json.RawMessage, error) {
+	var doc map[string]json.RawMessage
+	_, err := r.store.Resource(storage.KindTopicPolicies, policyPath(name), &doc)
+	return doc, storeFault(err, "reading the policies of %s", name)
+}
+
+// UpdateTopicPolicies changes a topic's own policies; change may refuse. TopicNotFound when there is no such topic.
+func (r *Registry) UpdateTopicPolicies(ctx context.Context, name wire.TopicName, change func(map[string]json.RawMessage) error) error {
+	unlock, err := r.lockAdmin(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, partitioned, err := r.partitions(name); err != nil {
+		return err
+	} else if !partitioned && !r.Exists(name) {
+		return notFound(name)
+	}
+	doc, err := r.TopicPolicies(name)
+	if err != nil {
+		return err
+	}
+	doc = maps.Clone(doc)
+	if doc == nil {
+		doc = map[string]json.RawMessage{}
+	}
+	if err := change(doc); err != nil {
+		return err
+	}
+	if err := r.store.PutResource(ctx, storage.KindTopicPolicies, policyPath(name), doc); err != nil {
+		return storeFault(err, "storing the policies of %s", name)
+	}
+	r.refresh(ctx, func(n wire.TopicName) bool { return n.Base() == name.Base() })
+	return nil
+}
+
+// dropTopicPolicies forgets the policies of a topic that was deleted.
+func (r *Registry) dropTopicPolicies(ctx context.Context, name wire.TopicName) error {
+	if doc, err := r.TopicPolicies(name); err != nil || doc == nil {
+		return err
+	}
+	return storeFault(r.store.DeleteResource(ctx, storage.KindTopicPolicies, policyPath(name)), "deleting the policies of %s", name)
+}
