@@ -20,6 +20,10 @@ const retryRead = time.Second
 // base is what all dispatchers have. mu guards it, the consumers' dispatch state and
 // the fields of the type that embeds it. It is never held while reading the spool.
 type base struct {
+	// hungry is true while entries could be sent if there were any; without it a
+	// commit need not start a pass. It is first, as every publish touches it.
+	hungry atomic.Bool
+
 	Options
 	pump   pump
 	ctx    context.Context
@@ -32,9 +36,6 @@ type base struct {
 	closed    bool
 	buf       []storage.PendingEntry // used by the one running pass
 
-	// hungry is true while entries could be sent if there were any; without it a
-	// commit need not start a pass.
-	hungry atomic.Bool
 	// sizeHint is the average of messages in an entry, at least 1.
 	sizeHint float64
 }

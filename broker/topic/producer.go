@@ -65,7 +65,19 @@ type ProducerOptions struct {
 
 // Producer is one attached producer.
 type Producer struct {
-	ID         uint64
+	// What every publish touches comes first, side by side: see meter.Flow.
+	t       *Topic
+	outlet  ProducerOutlet
+	ID      uint64
+	dedup   *storage.ProducerState // nil: not deduplicated; set before the producer is attached
+	ready   atomic.Bool            // may publish
+	failed  atomic.Bool            // a publish failed: the client has to make the producer again
+	mu      sync.Mutex
+	pending int           // publishes without an answer
+	idle    chan struct{} // closed when pending reaches 0; nil when nobody waits
+	retired bool          // takes no more publishes; the client will be told when those under way are answered
+	In      meter.Flow
+
 	Request    uint64
 	Name       string
 	Generated  bool
@@ -77,21 +89,7 @@ type Producer struct {
 	Address    string
 	Version    string
 	Connected  time.Time
-
-	t      *Topic
-	outlet ProducerOutlet
-	ready  atomic.Bool // may publish
-	failed atomic.Bool // a publish failed: the client has to make the producer again
-
-	mu      sync.Mutex
-	pending int           // publishes without an answer
-	idle    chan struct{} // closed when pending reaches 0; nil when nobody waits
-	retired bool          // takes no more publishes; the client will be told when those under way are answered
-
-	dedup *storage.ProducerState // nil: not deduplicated; set before the producer is attached
-
-	In     meter.Flow
-	Chunks meter.Flow
+	Chunks     meter.Flow
 }
 
 // Topic is where the producer publishes.

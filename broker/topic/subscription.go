@@ -15,6 +15,8 @@ import (
 
 // Subscription is one named reader of a topic: its cursor and its dispatcher.
 type Subscription struct {
+	current atomic.Pointer[dispatcherBox] // first, as every publish touches it
+
 	t       *Topic
 	name    string
 	cursor  *storage.Cursor // nil on a non-persistent topic
@@ -35,7 +37,6 @@ type Subscription struct {
 	left    atomic.Int64 // when a consumer last left; ms since 1970
 	expired atomic.Int64 // messages
 	lapsed  atomic.Int64 // when messages last expired; ms since 1970
-	current atomic.Pointer[dispatcherBox]
 }
 
 // dispatcherBox lets an interface be swapped atomically.

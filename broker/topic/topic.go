@@ -17,17 +17,25 @@ import (
 // Topic is a loaded topic: a persistent one over storage's, or a non-persistent one
 // that exists in memory only.
 type Topic struct {
+	// What every publish touches comes first, side by side: see meter.Flow.
 	r        *Registry
-	name     wire.TopicName
 	store    *storage.Topic // nil for a non-persistent topic
 	feed     *feed          // nil for a persistent topic
-	created  time.Time      // when it was loaded
-	explicit bool           // created on request: a non-persistent topic stays without clients
+	policies atomic.Pointer[Policies]
+	list     atomic.Pointer[[]*Subscription] // the same as subs, for committing and dispatching
+	closed   atomic.Bool                     // publishes are ignored: the clients were told or will be
+	lastIn   atomic.Int64                    // ms since 1970
+	receipts []Receipt                       // used by Committed's one goroutine
+	In       meter.Flow                      // messages and bytes published
+	Writes   meter.Writes                    // entries made durable; persistent topics only
+
+	name     wire.TopicName
+	created  time.Time // when it was loaded
+	explicit bool      // created on request: a non-persistent topic stays without clients
 
 	making     chan struct{} // held while a subscription is made
 	resolving  chan struct{} // held while the policies change
 	describing chan struct{} // held while the properties change
-	policies   atomic.Pointer[Policies]
 
 	mu        sync.Mutex
 	producers map[string]*Producer // by name
@@ -39,15 +47,8 @@ type Topic struct {
 	fenced    bool // closing: nobody may join
 	workers   sync.WaitGroup
 
-	list   atomic.Pointer[[]*Subscription] // the same as subs, for committing and dispatching
-	closed atomic.Bool                     // publishes are ignored: the clients were told or will be
-
-	In         meter.Flow   // messages and bytes published
-	Writes     meter.Writes // entries made durable; persistent topics only
 	chunks     atomic.Int64
-	lastIn     atomic.Int64 // ms since 1970
 	lastUse    atomic.Int64 // by a producer or consumer, or that it was loaded; ms since 1970
-	receipts   []Receipt    // used by Committed's one goroutine
 	terminated atomic.Bool
 }
 
