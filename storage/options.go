@@ -30,6 +30,8 @@ type Options struct {
 	Dir    string       // the spool
 	FS     vfs.FS       // default: the operating system's
 	Logger *slog.Logger // default: nothing is logged
+	// EngineLogger takes what Pebble says of its work; default: Logger, at the level of debugging, but for errors.
+	EngineLogger *slog.Logger
 	Now    func() time.Time
 
 	Sync                SyncMode
@@ -77,6 +79,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.EngineLogger == nil {
+		o.EngineLogger = o.Logger
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -69,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	f := newFence(o.FS)
-	po := pebbleOptions(o, f, pebbleLogger{o.Logger, f})
+	po := pebbleOptions(o, f, pebbleLogger{o.EngineLogger, f})
 	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes},
 		health: health{latch: o.HealthLatch, now: o.Now}, loads: newGate(o.MaxLoads), deletes: newGate(o.MaxDeletes), open: map[string]*Topic{}}
 	s.objects = newObjects(o.Bucket, id.UUID)
