@@ -213,9 +213,7 @@ func (c *committer) store(b *batch, w *writer, entry int64, header *EntryHeader,
 	}
 	x := &w.extent
 	if x.Epoch != c.epoch {
-		*x = record.Extent{First: entry, Epoch: c.epoch,
-			StartMessages: header.TotalMessages - int64(header.Messages),
-			StartBytes:    header.TotalBytes - int64(len(data))}
+		*x = extentFrom(c.epoch, entry, header, len(data))
 		c.writers = append(c.writers, w)
 	}
 	x.Count++

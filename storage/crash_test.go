@@ -63,6 +63,9 @@ type crash struct {
 	topics              []*crashTopic
 	stored, extra, acks int64
 
+	bucket  *memBucket
+	objects map[string][]byte // that the power loss left
+
 	mem      *vfs.MemFS
 	at       int64        // the change of a file before which the power is cut
 	changes  atomic.Int64 // changes so far
@@ -86,6 +89,9 @@ func (c *crash) cut() {
 	for _, ct := range c.topics {
 		c.promises = append(c.promises, promise{ct.sk.Wait(0), slices.Collect(maps.Keys(ct.answered)), ct.mark})
 	}
+	// Objects are as they were at that moment; what came or went while the files were copied is there.
+	c.objects = c.bucket.all()
+	defer func() { maps.Copy(c.objects, c.bucket.all()) }()
 	c.left = c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(c.seed*37) % 101, RNG: rand.New(rand.NewPCG(c.seed, 3))})
 }
 
@@ -112,16 +118,20 @@ type crashTopic struct {
 }
 
 func (c *crash) options(fs vfs.FS) storage.Options {
-	return storage.Options{
+	o := storage.Options{
 		Dir: "spool", FS: fs, CursorFlushInterval: time.Millisecond,
 		MemTableBytes: 64 << 10, Ledger: storage.LedgerLimits{MaxEntries: 5 + c.rng.Int64N(60)},
 	}
+	if c.offloads() {
+		o.Bucket, o.OffloadInterval = c.bucket, time.Millisecond
+	}
+	return o
 }
 
 func (c *crash) run() {
 	ctx := context.Background()
 	c.rng = rand.New(rand.NewPCG(c.seed, 17))
-	c.mem = vfs.NewCrashableMem()
+	c.mem, c.bucket = vfs.NewCrashableMem(), &memBucket{objects: map[string][]byte{}}
 	c.at = 1 + c.rng.Int64N(600)
 	s, err := storage.Open(ctx, c.options(errorfs.Wrap(c.mem, c)))
 	if err != nil {
@@ -143,6 +153,7 @@ func (c *crash) run() {
 		c.Fatalf("seed %d: close: %v", c.seed, err)
 	}
 
+	c.bucket = &memBucket{objects: c.objects}
 	s, err = storage.Open(ctx, c.options(c.left))
 	if err != nil {
 		c.Fatalf("seed %d: open after the crash: %v", c.seed, err)
@@ -159,11 +170,22 @@ func (c *crash) run() {
 // numbered reports whether the seed's publishes take part in deduplication.
 func (c *crash) numbered() bool { return c.seed%2 == 0 }
 
+// offloads and compacts report whether ledgers go to an object store, and whether topics are compacted.
+func (c *crash) offloads() bool { return c.seed%3 == 0 }
+func (c *crash) compacts() bool { return c.seed%5 == 0 }
+
 func (c *crash) step(s *storage.Store) {
 	ctx := context.Background()
 	ct := c.topics[c.rng.IntN(len(c.topics))]
-	switch c.rng.IntN(10) {
-	case 0: // unload
+	switch n := c.rng.IntN(12); {
+	case n == 0 && c.compacts():
+		if err := ct.tp.Compact(ctx); err != nil {
+			c.Fatalf("seed %d: %v", c.seed, err)
+		}
+	case n == 1 && c.offloads():
+		lag := time.Duration(c.rng.IntN(2)) * time.Hour
+		ct.tp.SetOffloadPolicy(storage.OffloadPolicy{Threshold: c.rng.Int64N(4000), DeletionLag: lag})
+	case n == 2: // unload
 		if err := ct.tp.Close(ctx); err != nil {
 			c.Fatalf("seed %d: %v", c.seed, err)
 		}
@@ -171,7 +193,7 @@ func (c *crash) step(s *storage.Store) {
 		if ct.tp, err = s.OpenTopic(ctx, name(c.T, ct.name), ct.sk); err != nil {
 			c.Fatalf("seed %d: %v", c.seed, err)
 		}
-	case 1, 2, 3: // acknowledge some of what is stored
+	case n < 6: // acknowledge some of what is stored
 		done := ct.sk.Wait(0)
 		if len(done) == 0 {
 			return
@@ -234,33 +256,39 @@ func (c *crash) step(s *storage.Store) {
 	}
 }
 
-// check compares a recovered topic with what was promised.
-func (c *crash) check(s *storage.Store, ct *crashTopic, pr promise) {
-	ctx := context.Background()
-	tp, err := s.OpenTopic(ctx, name(c.T, ct.name), storagetest.NewSink())
-	if err != nil {
-		c.Fatalf("seed %d: %s: %v", c.seed, ct.name, err)
-	}
-	first := tp.First()
-	have := map[wire.Position]string{}
-	next, lastSeq := wire.Earliest(), -1
-	for {
-		got, err := tp.Read(ctx, next, 64, 1<<20, nil)
+// readAll reads a topic, in which no publish may be missing between the first and the last, and returns the last.
+func (c *crash) readAll(ct *crashTopic, read func(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []storage.Entry) ([]storage.Entry, error)) (have map[wire.Position]string, last int) {
+	have, last = map[wire.Position]string{}, -1
+	for next := wire.Earliest(); ; {
+		got, err := read(context.Background(), next, 64, 1<<20, nil)
 		if err != nil {
 			c.Fatalf("seed %d: %s: read: %v", c.seed, ct.name, err)
 		}
 		if len(got) == 0 {
-			break
+			return have, last
 		}
 		for _, e := range got {
 			seq := -1
-			if _, err := fmt.Sscanf(string(e.Data[:8]), "%d", &seq); err != nil || (lastSeq >= 0 && seq != lastSeq+1) {
-				c.Errorf("seed %d: %s: entry %v holds publish %d after %d", c.seed, ct.name, e.Position, seq, lastSeq)
+			if _, err := fmt.Sscanf(string(e.Data[:8]), "%d", &seq); err != nil || (last >= 0 && seq != last+1) {
+				c.Errorf("seed %d: %s: entry %v holds publish %d after %d", c.seed, ct.name, e.Position, seq, last)
 			}
-			lastSeq = seq
+			last = seq
 			have[e.Position] = string(e.Data)
-			next = tp.Next(e.Position)
+			next = wire.Position{Ledger: e.Position.Ledger, Entry: e.Position.Entry + 1}
 		}
+	}
+}
+
+// check compares a recovered topic with what was promised.
+func (c *crash) check(s *storage.Store, ct *crashTopic, pr promise) {
+	tp, err := s.OpenTopic(context.Background(), name(c.T, ct.name), storagetest.NewSink())
+	if err != nil {
+		c.Fatalf("seed %d: %s: %v", c.seed, ct.name, err)
+	}
+	first := tp.First()
+	have, lastSeq := c.readAll(ct, tp.Read)
+	if _, last := c.readAll(ct, tp.ReadCompacted); last != lastSeq { // nothing has a key, so everything is kept
+		c.Errorf("seed %d: %s: the compacted topic ends with publish %d, the topic with %d", c.seed, ct.name, last, lastSeq)
 	}
 	if known := tp.ProducerState("producer").LastSequence(); c.numbered() && lastSeq >= 0 && known != int64(lastSeq) {
 		c.Errorf("seed %d: %s: the last entry is publish %d, deduplication knows %d", c.seed, ct.name, lastSeq, known)
@@ -297,7 +325,7 @@ func (c *crash) check(s *storage.Store, ct *crashTopic, pr promise) {
 
 // checkOffline reads the spool as the inspector does and recounts every cursor.
 func (c *crash) checkOffline(fs vfs.FS) {
-	s, err := storage.OpenRead(storage.ReadOptions{Dir: "spool", FS: fs})
+	s, err := storage.OpenRead(storage.ReadOptions{Dir: "spool", FS: fs, Bucket: c.bucket})
 	if err != nil {
 		c.Fatalf("seed %d: %v", c.seed, err)
 	}

@@ -334,6 +334,14 @@ func tailExtent(it *pebble.Iterator, epoch uint64, ledger int64) (x record.Exten
 	if err != nil {
 		return x, false, err
 	}
-	return record.Extent{First: first, Epoch: epoch, Count: last - first + 1,
-		StartMessages: h.TotalMessages - int64(h.Messages), StartBytes: h.TotalBytes - int64(len(data))}, true, nil
+	x = extentFrom(epoch, first, &h, len(data))
+	x.Count = last - first + 1
+	return x, true, nil
+}
+
+// extentFrom returns an extent that begins with an entry, without entries. In a compacted ledger its start counts mean
+// nothing: the entries' totals are of the topic, and their data is longer than it was.
+func extentFrom(epoch uint64, first int64, h *EntryHeader, size int) record.Extent {
+	return record.Extent{First: first, Epoch: epoch,
+		StartMessages: max(0, h.TotalMessages-int64(h.Messages)), StartBytes: max(0, h.TotalBytes-int64(size))}
 }

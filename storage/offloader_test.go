@@ -80,6 +80,12 @@ func (b *memBucket) names() []string {
 	return slices.Sorted(maps.Keys(b.objects))
 }
 
+func (b *memBucket) all() map[string][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.objects)
+}
+
 func (b *memBucket) setFail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -32,7 +32,7 @@ type Options struct {
 	Logger *slog.Logger // default: nothing is logged
 	// EngineLogger takes what Pebble says of its work; default: Logger, at the level of debugging, but for errors.
 	EngineLogger *slog.Logger
-	Now    func() time.Time
+	Now          func() time.Time
 
 	Sync                SyncMode
 	Ledger              LedgerLimits

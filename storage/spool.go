@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"spoolctl/storage/offload"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -20,6 +21,10 @@ type ReadOptions struct {
 	Dir             string
 	FS              vfs.FS // default: the operating system's
 	BlockCacheBytes int64  // default 32 MiB
+
+	// Bucket is where ledgers were offloaded to; nil: their entries are answered with *OffloadedError. It belongs to the
+	// caller and must stay open until Close returned.
+	Bucket offload.Bucket
 }
 
 // Spool is a spool open for reading. Nothing under its directory is ever changed: not a byte, not a time, not an entry.
@@ -29,6 +34,9 @@ type Spool struct {
 	id   Identity
 	meta Meta
 	r    pebble.Reader
+
+	objects *objects // nil without an object store
+
 	done func() error
 	db   *pebble.DB // nil when r is something else
 	log  *replayLog
@@ -56,7 +64,7 @@ func OpenRead(o ReadOptions) (*Spool, error) {
 	if err := checkPebbleFormat(ro, dir); err != nil {
 		return nil, err
 	}
-	s := &Spool{dir: o.Dir, fs: ro, id: id, log: &replayLog{}}
+	s := &Spool{dir: o.Dir, fs: ro, id: id, log: &replayLog{}, objects: newObjects(o.Bucket, id.UUID)}
 	opt := Options{BlockCacheBytes: o.BlockCacheBytes}.withDefaults()
 	po := pebbleOptions(opt, ro, s.log)
 	po.ReadOnly = true
@@ -134,7 +142,10 @@ func (l *replayLog) corruption(info pebble.DataCorruptionInfo) {
 }
 
 // Close releases the spool.
-func (s *Spool) Close() error { return s.done() }
+func (s *Spool) Close() error {
+	s.objects.close()
+	return s.done()
+}
 
 // Dir returns the spool's directory.
 func (s *Spool) Dir() string { return s.dir }
@@ -216,7 +227,9 @@ type TopicView struct {
 	s *Spool
 }
 
-func (t *TopicView) reader() entryReader { return entryReader{r: t.s.r, topic: t.Name} }
+func (t *TopicView) reader() entryReader {
+	return entryReader{r: t.s.r, objects: t.s.objects, topic: t.Name}
+}
 
 // Cursor returns the state of a subscription's cursor, nil when there is none.
 func (t *TopicView) Cursor(name string) *CursorState {
