@@ -83,11 +83,12 @@ func (t *Topic) OffloadStatus() OffloadStatus {
 	return st
 }
 
-// next returns a copy of the oldest closed ledger that is to go, nil when none is.
-func (t *Topic) nextToOffload() *Ledger {
+// nextToOffload returns a copy of the oldest closed ledger that is to go by the policy or because it was asked for; nil when
+// none is.
+func (t *Topic) nextToOffload(asked *wire.Position) *Ledger {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	here, p, asked := int64(0), t.offload.policy, t.offload.asked
+	here, p := int64(0), t.offload.policy
 	for _, l := range t.ledgers {
 		if l.Object == "" {
 			here += l.Bytes
@@ -181,17 +182,20 @@ func (o *offloader) work(ctx context.Context) {
 
 // topic does what is to do for one topic.
 func (o *offloader) topic(ctx context.Context, t *Topic) {
+	t.mu.RLock()
+	asked := t.offload.asked
+	t.mu.RUnlock()
 	var err error
-	for l := t.nextToOffload(); l != nil && err == nil; l = t.nextToOffload() {
+	for l := t.nextToOffload(asked); l != nil && err == nil; l = t.nextToOffload(asked) {
 		err = o.ledger(ctx, t, l)
 	}
 	t.mu.Lock()
 	st := &t.offload.status
-	if err != nil || t.offload.asked != nil {
+	if asked != nil { // else somebody may just have asked: his turn comes
 		st.Last, st.Running, t.offload.asked = err, false, nil
 	}
 	if err != nil {
-		st.Failed = o.s.opt.Now()
+		st.Last, st.Failed = err, o.s.opt.Now()
 	}
 	t.mu.Unlock()
 	err = firstError(err, o.deleteLocal(ctx, t))
