@@ -20,8 +20,8 @@ var ErrText = errors.New("not Prometheus metrics")
 // with an error of kind ErrText, which names the line. It never panics.
 func Parse(r io.Reader) (*Snapshot, error) {
 	in := &checked{r: r}
-	families, err := parseText(in)
 	s := &Snapshot{Topics: map[string]*Topic{}, Namespaces: map[string]*Topic{}, Families: map[string]*dto.MetricFamily{}}
+	families, err := parseText(newSieve(in, s))
 	for name, f := range families {
 		s.take(name, f)
 	}
@@ -110,10 +110,8 @@ func (s *Snapshot) place(name string, m *dto.Metric) bool {
 			sub = l.GetValue()
 		case "partition":
 			partition = l.GetValue()
-		case "consumer_name", "consumer_id", "producer_name", "producer_id", "le", "quantile":
-			detail = true
-		case "remote_cluster":
-			detail = detail || l.GetValue() != "local"
+		default:
+			detail = detail || isDetail(l.GetName(), l.GetValue())
 		}
 	}
 	short, isPulsar := strings.CutPrefix(name, "pulsar_")
@@ -136,23 +134,44 @@ func (s *Snapshot) place(name string, m *dto.Metric) bool {
 	}
 	t := at(s.Topics, topic, ns)
 	if sub == "" {
-		if isPulsar {
-			set(t.field(short), number(m))
-		} else {
-			set(t.own(name), number(m))
-		}
+		t.set(name, number(m))
 		return true
 	}
-	if t.Subscriptions == nil {
-		t.Subscriptions = map[string]*Subscription{}
-	}
-	one := t.Subscriptions[sub]
-	if one == nil {
-		one = &Subscription{Name: sub}
-		t.Subscriptions[sub] = one
-	}
-	set(one.field(name), number(m))
+	set(t.subscription(sub).field(name), number(m))
 	return true
+}
+
+// isDetail says whether a label makes a series one of several of its topic or subscription.
+func isDetail(label, value string) bool {
+	switch label {
+	case "consumer_name", "consumer_id", "producer_name", "producer_id", "le", "quantile":
+		return true
+	case "remote_cluster":
+		return value != "local"
+	}
+	return false
+}
+
+// set takes a metric of the topic by its whole name.
+func (t *Topic) set(name string, v Value) {
+	if short, isPulsar := strings.CutPrefix(name, "pulsar_"); isPulsar {
+		set(t.field(short), v)
+		return
+	}
+	set(t.own(name), v)
+}
+
+// subscription gives a subscription of the topic, making it when it is new.
+func (t *Topic) subscription(name string) *Subscription {
+	one := t.Subscriptions[name]
+	if one == nil {
+		if t.Subscriptions == nil {
+			t.Subscriptions = map[string]*Subscription{}
+		}
+		one = &Subscription{Name: name}
+		t.Subscriptions[name] = one
+	}
+	return one
 }
 
 func (s *Snapshot) broker(short string, v Value) {
