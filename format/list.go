@@ -17,6 +17,9 @@ type ListOptions struct {
 	// Summary is an optional struct of totals: the "summary" of the JSON
 	// object, lines below a table.
 	Summary any
+	// Finish, when not nil, is called behind the last row and may set Total and
+	// Summary: they are known only then where rows are produced one by one.
+	Finish func(*ListOptions)
 	// Live writes and flushes every row as it comes; Sort is then refused.
 	Live bool
 }
@@ -85,14 +88,6 @@ func (c counts) String() string {
 }
 
 func (p *Printer) stream(cols []column, rows iter.Seq2[any, error], o ListOptions) error {
-	var summary *object
-	if o.Summary != nil {
-		tree, err := toTree(o.Summary)
-		if err != nil {
-			return err
-		}
-		summary, _ = tree.(*object)
-	}
 	if p.o.Sort != "" {
 		if o.Live {
 			return Usagef("--sort cannot be used with rows that are printed as they come")
@@ -103,7 +98,7 @@ func (p *Printer) stream(cols []column, rows iter.Seq2[any, error], o ListOption
 		}
 		rows = sorted
 	}
-	w, err := p.listWriter(cols, o)
+	w, err := p.listWriter(cols, &o)
 	if err != nil {
 		return err
 	}
@@ -129,6 +124,9 @@ func (p *Printer) stream(cols []column, rows iter.Seq2[any, error], o ListOption
 			}
 		}
 	}
+	if o.Finish != nil {
+		o.Finish(&o)
+	}
 	switch {
 	case o.Live && failed != nil:
 		// Nobody knows what would have come; the error says why it ended.
@@ -138,6 +136,14 @@ func (p *Printer) stream(cols []column, rows iter.Seq2[any, error], o ListOption
 		c.truncated = c.total > c.shown || !complete
 	default:
 		c.truncated = true
+	}
+	var summary *object
+	if o.Summary != nil {
+		tree, err := toTree(o.Summary)
+		if err != nil {
+			return err
+		}
+		summary, _ = tree.(*object)
 	}
 	if err := w.finish(c, summary); err != nil {
 		return err
@@ -180,7 +186,7 @@ func (p *Printer) sorted(cols []column, rows iter.Seq2[any, error]) (iter.Seq2[a
 	}, nil
 }
 
-func (p *Printer) listWriter(cols []column, o ListOptions) (listWriter, error) {
+func (p *Printer) listWriter(cols []column, o *ListOptions) (listWriter, error) {
 	switch {
 	case p.jq != nil || p.o.Format == "yaml":
 		return &collector{p: p}, nil

@@ -25,10 +25,10 @@ type tableList struct {
 	head   []string
 	rows   [][]string // until laid out
 	widths []int      // once laid out
-	o      ListOptions
+	o      *ListOptions
 }
 
-func newTable(p *Printer, cols []column, o ListOptions) *tableList {
+func newTable(p *Printer, cols []column, o *ListOptions) *tableList {
 	t := &tableList{p: p, cols: cols, o: o}
 	if !p.o.NoHeaders {
 		for _, c := range cols {

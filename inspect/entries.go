@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"time"
@@ -65,16 +67,14 @@ func (s *Session) Entries(ctx context.Context, o EntriesOptions) (*Entries, erro
 	}
 	out := &Entries{}
 	for _, t := range views {
-		from, to := o.span(ctx, t)
 		if o.anyTime() {
-			out.Total += o.count(t, from, to)
+			out.Total += o.span(t).count(t)
 		}
 	}
 	out.Rows = func(yield func(Entry, error) bool) {
 		for _, t := range views {
 			more := true
-			from, to := o.span(ctx, t)
-			err := s.walk(ctx, t, from, to, func(e storage.Entry) (bool, error) {
+			err := s.walkSpans(ctx, t, o.Bounds, func(e storage.Entry) (bool, error) {
 				if o.inTime(e.Header.PublishTime) {
 					more = yield(entryRow(t.Name, e), nil)
 				}
@@ -122,9 +122,7 @@ func entryRow(topic string, e storage.Entry) Entry {
 		row.Marker = &m.MarkerType
 	}
 	row.Key, row.OrderingKey = keyOf(m), append([]byte(nil), m.OrderingKey...)
-	if full, err := wire.ParseMetadataFull(d.parts.Metadata); err == nil {
-		row.Properties = properties(full.Properties)
-	}
+	row.Properties = d.properties()
 	return row
 }
 
@@ -141,6 +139,9 @@ func decodeEntry(e storage.Entry) (d decoded) {
 	}
 	return d
 }
+
+// broken reports whether the entry is not what a producer sends.
+func (d *decoded) broken() bool { return d.err != nil }
 
 func (d *decoded) checksum() string {
 	switch {
@@ -201,6 +202,36 @@ func keyText(k string, b64 bool) string {
 	return k
 }
 
+// rawKey is the key as the producer had it.
+func rawKey(k []byte, b64 bool) []byte {
+	if raw, err := base64.StdEncoding.DecodeString(string(k)); b64 && err == nil {
+		return raw
+	}
+	return k
+}
+
+// schemaVersion reads the version that a producer names; nil is none.
+func schemaVersion(b []byte) *uint64 {
+	if len(b) != 8 {
+		return nil
+	}
+	return new(binary.BigEndian.Uint64(b))
+}
+
+// properties are those of an entry. Most have none: then the tag of the field
+// is nowhere in the metadata, and it need not be decoded in full.
+func (d *decoded) properties() map[string]string {
+	const tag = 4<<3 | 2
+	if bytes.IndexByte(d.parts.Metadata, tag) < 0 {
+		return nil
+	}
+	full, err := wire.ParseMetadataFull(d.parts.Metadata)
+	if err != nil {
+		return nil
+	}
+	return properties(full.Properties)
+}
+
 func properties(list []*pb.KeyValue) map[string]string {
 	if len(list) == 0 {
 		return nil
@@ -215,8 +246,7 @@ func properties(list []*pb.KeyValue) map[string]string {
 // producers reads all entries of a topic for the names of their producers.
 func (s *Session) producers(ctx context.Context, t *storage.TopicView) ([]string, error) {
 	seen := map[string]bool{}
-	from, to := Bounds{}.span(ctx, t)
-	err := s.walk(ctx, t, from, to, func(e storage.Entry) (bool, error) {
+	err := s.walkSpans(ctx, t, Bounds{}, func(e storage.Entry) (bool, error) {
 		if d := decodeEntry(e); d.err == nil && len(seen) < maxProducers {
 			seen[string(d.meta.ProducerName)] = true
 		}

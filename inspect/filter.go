@@ -20,6 +20,12 @@ func (f Filter) empty() bool {
 	return f.Key == "" && f.Producer == "" && len(f.Properties) == 0 && f.Grep == nil
 }
 
+// entry reports whether messages of an entry may pass, from what costs nothing
+// to look at.
+func (f Filter) entry(d *decoded) bool {
+	return d.err != nil || f.Producer == "" || string(d.meta.ProducerName) == f.Producer
+}
+
 func (f Filter) match(m *Message) bool {
 	if f.Key != "" && (m.Key == nil || *m.Key != f.Key) {
 		return false

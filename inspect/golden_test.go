@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"spoolctl/inspect"
 	"spoolctl/wire"
@@ -86,6 +88,16 @@ func (v *verbTest) line(row any) {
 		v.Fatal(err)
 	}
 	fmt.Fprintf(&v.out, "%s\n", b)
+}
+
+// rows prints a list without totals.
+func (v *verbTest) rows(list any, err error) error {
+	r := reflect.ValueOf(list)
+	for i := range r.Len() {
+		v.line(r.Index(i).Interface())
+	}
+	fmt.Fprintf(&v.out, "%d rows\n", r.Len())
+	return err
 }
 
 func lines[T any](v *verbTest, rows []T, totals any) {
@@ -179,6 +191,44 @@ func (v *verbTest) run(ctx context.Context) error {
 			return err
 		}
 		return stream(v, rows, func(k inspect.Key) any { return k })
+	case "producers":
+		b, err := v.bounds()
+		if err != nil {
+			return err
+		}
+		list, err := v.s.Producers(ctx, inspect.ProducersOptions{Selector: v.selector(), Bounds: b})
+		if err != nil {
+			return err
+		}
+		lines(v, list.Producers, list.Totals)
+	case "schemas":
+		rows, err := v.s.Schemas(ctx, v.selector())
+		return v.rows(rows, err)
+	case "policies":
+		o := inspect.PoliciesOptions{Policy: v.arg("policy")}
+		if n := v.arg("name"); n != "" {
+			o.Names = []string{n}
+		}
+		rows, err := v.s.Policies(ctx, o)
+		for i := range rows {
+			rows[i].Changed = time.Time{} // history counts with the clock
+		}
+		return v.rows(rows, err)
+	case "delayed":
+		list, err := v.s.Delayed(ctx, inspect.DelayedOptions{Selector: v.selector(), Subscription: v.arg("sub"), Past: v.d.HasArg("past")})
+		if err != nil {
+			return err
+		}
+		if err := stream(v, list.Rows, func(d inspect.Delayed) any { return d }); err != nil {
+			return err
+		}
+		v.line(list.Totals)
+	case "dedup":
+		rows, err := v.s.Dedups(ctx, v.selector())
+		return v.rows(rows, err)
+	case "transactions":
+		rows, err := v.s.Transactions(ctx)
+		return v.rows(rows, err)
 	case "verify":
 		got, err := v.s.Verify(ctx, inspect.VerifyOptions{Fast: v.d.HasArg("fast")})
 		if err != nil {
@@ -211,16 +261,20 @@ func (v *verbTest) messages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(&v.out, "total %d\n", list.Total)
 	form := v.arg("payload")
-	return stream(v, list.Rows, func(m inspect.Message) any {
+	err = stream(v, list.Rows, func(m inspect.Message) any {
 		if form == "full" {
 			return m
 		}
 		if form == "" {
 			form = "text"
 		}
-		d, err := m.Decoded(form)
+		var d inspect.DecodedMessage
+		if form == inspect.FormSchema {
+			d, err = v.s.DecodedBySchema(m)
+		} else {
+			d, err = m.Decoded(form)
+		}
 		if err != nil {
 			v.Fatal(err)
 		}
@@ -228,6 +282,12 @@ func (v *verbTest) messages(ctx context.Context) error {
 		if d.Key != nil {
 			key = *d.Key
 		}
-		return []any{d.ID, key, d.Properties, d.Form, d.Payload}
+		out := []any{d.ID, key, d.Properties, d.Form, d.Payload}
+		if d.Note != nil {
+			out = append(out, *d.Note)
+		}
+		return out
 	})
+	fmt.Fprintf(&v.out, "total %d\n", list.Total())
+	return err
 }

@@ -320,6 +320,25 @@ func answers(ctx context.Context, s *inspect.Session) (string, error) {
 	show(cursors, err)
 	backlog, err := s.Backlog(ctx, inspect.BacklogOptions{Explain: true})
 	show(backlog, err)
+	producers, err := s.Producers(ctx, inspect.ProducersOptions{})
+	show(producers, err)
+	schemas, err := s.Schemas(ctx, inspect.Selector{})
+	show(schemas, err)
+	policies, err := s.Policies(ctx, inspect.PoliciesOptions{})
+	show(policies, err)
+	dedups, err := s.Dedups(ctx, inspect.Selector{})
+	show(dedups, err)
+	txns, err := s.Transactions(ctx)
+	show(txns, err)
+	sizes, err := s.Sizes(ctx, inspect.SizesOptions{})
+	show(sizes, err)
+	delayed, err := s.Delayed(ctx, inspect.DelayedOptions{Past: true})
+	errs = append(errs, err)
+	if err == nil {
+		for d, err := range delayed.Rows {
+			show(d, err)
+		}
+	}
 	list, err := s.Messages(ctx, inspect.MessagesOptions{})
 	errs = append(errs, err)
 	if err == nil {

@@ -43,15 +43,9 @@ type KeysOptions struct {
 
 // Keys lists the raw records of the spool, decoded.
 func (s *Session) Keys(ctx context.Context, o KeysOptions) (iter.Seq2[Key, error], error) {
-	lower, upper, err := keyPrefix(o.Prefix)
+	lower, upper, err := o.bounds()
 	if err != nil {
 		return nil, err
-	}
-	if o.From != nil && bytes.Compare(o.From, lower) > 0 {
-		lower = o.From
-	}
-	if o.To != nil && (upper == nil || bytes.Compare(o.To, upper) < 0) {
-		upper = o.To
 	}
 	return func(yield func(Key, error) bool) {
 		it, err := s.spool.Reader().NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -79,6 +73,20 @@ func (s *Session) Keys(ctx context.Context, o KeysOptions) (iter.Seq2[Key, error
 			s.problem(damage.Problem{What: "the list of records ends early: " + firstLine(err)})
 		}
 	}, nil
+}
+
+// bounds is the range of keys that is asked for.
+func (o KeysOptions) bounds() (lower, upper []byte, err error) {
+	if lower, upper, err = keyPrefix(o.Prefix); err != nil {
+		return nil, nil, err
+	}
+	if o.From != nil && bytes.Compare(o.From, lower) > 0 {
+		lower = o.From
+	}
+	if o.To != nil && (upper == nil || bytes.Compare(o.To, upper) < 0) {
+		upper = o.To
+	}
+	return lower, upper, nil
 }
 
 // keyPrefix turns a prefix as people write it into bounds.

@@ -96,6 +96,13 @@ func (s *Session) readAt(ctx context.Context, t *storage.TopicView, p wire.Posit
 func (s *Session) walk(ctx context.Context, t *storage.TopicView, from, to wire.Position, each func(storage.Entry) (bool, error)) error {
 	for {
 		err := t.Walk(ctx, from, to, each)
+		away := new(storage.OffloadedError)
+		if errors.As(err, &away) {
+			if from = s.skipOffloaded(t, away); !from.Less(to) {
+				return nil
+			}
+			continue
+		}
 		bad := new(storage.CorruptError)
 		if err == nil || !errors.As(err, &bad) || bad.Topic == "" || bad.Position.Less(from) {
 			return err
@@ -106,6 +113,17 @@ func (s *Session) walk(ctx context.Context, t *storage.TopicView, from, to wire.
 		}
 		from = next
 	}
+}
+
+// skipOffloaded notes that a ledger's entries are not in the spool, and returns
+// the position behind them.
+func (s *Session) skipOffloaded(t *storage.TopicView, away *storage.OffloadedError) wire.Position {
+	for _, l := range t.Ledgers {
+		if l.ID == away.Ledger {
+			s.note(t, lostSpan{l.ID, 0, l.Entries}, away)
+		}
+	}
+	return t.Ledgers.Normal(wire.Position{Ledger: away.Ledger + 1})
 }
 
 // skip notes that the entry at p cannot be read, with those behind it that

@@ -105,7 +105,7 @@ func (s *Session) fullMessage(t *storage.TopicView, e storage.Entry, id wire.Mes
 	if d.err == nil {
 		out.Meta = metadataFields(&d)
 	}
-	for m := range s.messagesOf(t.Name, e, nil) {
+	for m := range s.messagesOf(t.Name, e, &d, nil) {
 		if got, err := wire.ParseMessageID(m.ID); err == nil && (id.Batch < 0 || got.Batch == id.Batch) {
 			out.List = append(out.List, m)
 		}

@@ -28,7 +28,11 @@ type MessageHead struct {
 	Txn         *string           `json:"txn" col:"TXN,wide"`
 	NullValue   bool              `json:"nullValue" col:"NULL,wide"`
 	Size        int               `json:"size" col:"SIZE" fmt:"bytes"`
-	Note        *string           `json:"note" col:"NOTE,wide"` // why the payload is not the plain message
+	Schema      *uint64           `json:"schemaVersion" col:"SCHEMA,wide" fmt:"plain"` // nil: the producer named none
+	Note        *string           `json:"note" col:"NOTE,wide"`                        // why the payload is not the plain message
+
+	chunkID int32
+	rawKey  []byte // the partition key as the producer had it
 }
 
 // Message is one line of `inspect messages`.
@@ -50,9 +54,14 @@ type MessagesOptions struct {
 
 // Messages is the answer of Session.Messages.
 type Messages struct {
-	Rows  iter.Seq2[Message, error] // Payload is valid until the next row
-	Total int64                     // how many rows there are; 0 when only the end tells
+	Rows iter.Seq2[Message, error] // Payload is valid until the next row
+
+	total, folded int64
 }
+
+// Total is how many rows there are, as far as is known: it shrinks while Rows
+// joins chunks. 0 when only the end tells.
+func (m *Messages) Total() int64 { return max(0, m.total-m.folded) }
 
 // maxPayload bounds what one entry may decompress to: the largest that a
 // producer can be allowed to send, many times over.
@@ -67,30 +76,42 @@ func (s *Session) Messages(ctx context.Context, o MessagesOptions) (*Messages, e
 	if err != nil {
 		return nil, err
 	}
+	return s.messages(ctx, views, o), nil
+}
+
+// messages is Messages of topics that are read already.
+func (s *Session) messages(ctx context.Context, views []*storage.TopicView, o MessagesOptions) *Messages {
 	out := &Messages{}
 	if o.Filter.empty() && o.Bounds == (Bounds{}) {
 		for _, t := range views {
-			out.Total += t.Stats().Messages
+			out.total += t.Stats().Messages
 		}
 	}
 	out.Rows = func(yield func(Message, error) bool) {
 		for _, t := range views {
-			more := true
-			from, to := o.span(ctx, t)
-			err := s.walk(ctx, t, from, to, func(e storage.Entry) (bool, error) {
-				more = s.unpack(t, e, nil, o, func(m Message) bool { return yield(m, nil) })
-				return more, nil
-			})
-			if err != nil {
-				yield(Message{}, err)
-				return
-			}
-			if !more {
+			u := s.unpacker(ctx, t, o, out, yield)
+			err := s.walkSpans(ctx, t, o.Bounds, func(e storage.Entry) (bool, error) { return u.entry(e, nil), nil })
+			if !u.end(err) {
 				return
 			}
 		}
 	}
-	return out, nil
+	return out
+}
+
+// walkSpans is walk over all that may be in the bounds.
+func (s *Session) walkSpans(ctx context.Context, t *storage.TopicView, b Bounds, each func(storage.Entry) (bool, error)) error {
+	more := true
+	for _, sp := range b.spans(t) {
+		err := s.walk(ctx, t, sp.from, sp.to, func(e storage.Entry) (_ bool, err error) {
+			more, err = each(e)
+			return more, err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Session) pendingMessages(ctx context.Context, o MessagesOptions) (*Messages, error) {
@@ -108,19 +129,20 @@ func (s *Session) pendingMessages(ctx context.Context, o MessagesOptions) (*Mess
 	}
 	out := &Messages{}
 	if o.Filter.empty() && o.Bounds == (Bounds{}) {
-		out.Total = t.Backlog(c).Messages
+		out.total = t.Backlog(c).Messages
 	}
 	out.Rows = func(yield func(Message, error) bool) {
-		from, to := o.span(ctx, t)
-		err := s.walkPending(ctx, t, c, from, func(e storage.PendingEntry) bool {
-			if !e.Position.Less(to) {
-				return false
+		u := s.unpacker(ctx, t, o, out, yield)
+		for _, sp := range o.spans(t) {
+			err := s.walkPending(ctx, t, c, sp.from, func(e storage.PendingEntry) bool {
+				return e.Position.Less(sp.to) && u.entry(e.Entry, e.Remaining)
+			})
+			if err != nil || u.stopped {
+				u.end(err)
+				return
 			}
-			return s.unpack(t, e.Entry, e.Remaining, o, func(m Message) bool { return yield(m, nil) })
-		})
-		if err != nil {
-			yield(Message{}, err)
 		}
+		u.end(nil)
 	}
 	return out, nil
 }
@@ -137,10 +159,13 @@ func (s *Session) walkPending(ctx context.Context, t *storage.TopicView, c *stor
 	at := pendingEntries
 	for {
 		got, next, err := t.Pending(ctx, c, from, at, pendingBytes, nil)
-		bad := new(storage.CorruptError)
+		bad, away := new(storage.CorruptError), new(storage.OffloadedError)
 		switch {
 		case err == nil:
 			at = pendingEntries
+		case errors.As(err, &away):
+			from = s.skipOffloaded(t, away)
+			continue
 		case !errors.As(err, &bad) || bad.Topic == "" || bad.Position.Less(from):
 			return err
 		case at > 1:
@@ -164,26 +189,60 @@ func (s *Session) walkPending(ctx context.Context, t *storage.TopicView, c *stor
 	}
 }
 
-// unpack gives the messages of an entry that pass the options. remaining, when
-// not nil, has a bit for each message of the batch that is wanted.
-func (s *Session) unpack(t *storage.TopicView, e storage.Entry, remaining []uint64, o MessagesOptions, give func(Message) bool) bool {
-	if !o.inTime(e.Header.PublishTime) {
+// unpacker gives the messages of one topic's entries that pass the options.
+type unpacker struct {
+	s       *Session
+	t       *storage.TopicView
+	o       MessagesOptions
+	chunks  *joiner
+	yield   func(Message, error) bool
+	stopped bool // nobody wants more
+}
+
+func (s *Session) unpacker(ctx context.Context, t *storage.TopicView, o MessagesOptions, out *Messages, yield func(Message, error) bool) *unpacker {
+	return &unpacker{s: s, t: t, o: o, chunks: s.joiner(ctx, t, &out.folded), yield: yield}
+}
+
+// entry gives the messages of an entry. remaining, when not nil, has a bit for
+// each message of the batch that is wanted. It reports whether to go on.
+func (u *unpacker) entry(e storage.Entry, remaining []uint64) bool {
+	d := decodeEntry(e)
+	if d.err == nil && d.meta.NumChunks > 1 {
+		m, ok := u.chunks.take(e, &d)
+		return !ok || u.give(m)
+	}
+	if !u.o.inTime(e.Header.PublishTime) || !u.o.entry(&d) {
 		return true
 	}
-	for m := range s.messagesOf(t.Name, e, remaining) {
-		if o.match(&m) && !give(m) {
+	for m := range u.s.messagesOf(u.t.Name, e, &d, remaining) {
+		if !u.give(m) {
 			return false
 		}
 	}
 	return true
 }
 
+func (u *unpacker) give(m Message) bool {
+	if u.o.inTime(m.PublishTime.UnixMilli()) && u.o.match(&m) && !u.yield(m, nil) {
+		u.stopped = true
+	}
+	return !u.stopped
+}
+
+// end finishes the topic and reports whether to go on with another.
+func (u *unpacker) end(err error) bool {
+	if err != nil {
+		u.yield(Message{}, err)
+		return false
+	}
+	return !u.stopped && u.chunks.rest(u.give)
+}
+
 // messagesOf takes an entry apart. One that cannot be is one message with the
 // stored payload and a note.
-func (s *Session) messagesOf(topic string, e storage.Entry, remaining []uint64) iter.Seq[Message] {
+func (s *Session) messagesOf(topic string, e storage.Entry, d *decoded, remaining []uint64) iter.Seq[Message] {
 	return func(yield func(Message) bool) {
-		base := Message{MessageHead: MessageHead{ID: wire.MessageID{Position: e.Position, Partition: -1, Batch: -1}.String(),
-			Topic: topic, PublishTime: fromMillis(e.Header.PublishTime), Size: len(e.Data)}, Payload: e.Data}
+		base := Message{MessageHead: MessageHead{ID: messageID(e.Position), Topic: topic, PublishTime: fromMillis(e.Header.PublishTime), Size: len(e.Data)}, Payload: e.Data}
 		whole := func(why string, damaged bool) {
 			base.Note = &why
 			if damaged {
@@ -191,20 +250,19 @@ func (s *Session) messagesOf(topic string, e storage.Entry, remaining []uint64) 
 			}
 			yield(base)
 		}
-		d := decodeEntry(e)
 		if d.err != nil {
 			whole(firstLine(d.err), true)
 			return
 		}
 		m := &d.meta
-		base.entry(&d)
+		base.entry(d)
 		base.Payload, base.Size = d.parts.Payload, len(d.parts.Payload)
 		switch {
 		case m.Encrypted:
 			whole("the payload is encrypted", false)
 			return
 		case m.NumChunks > 1:
-			whole("one chunk of a message; chunks are not joined", false)
+			whole("one chunk of a message; `inspect messages` joins them", false)
 			return
 		}
 		if err := d.parts.Verify(); err != nil {
@@ -248,9 +306,8 @@ func (m *Message) entry(d *decoded) {
 	m.EventTime, m.DeliverAt = fromMillis(int64(meta.EventTime)), fromMillis(meta.DeliverAt)
 	m.Key, m.OrderingKey = keyOf(meta), append([]byte(nil), meta.OrderingKey...)
 	m.Chunk, m.Txn, m.NullValue = chunkOf(meta), txnOf(meta), meta.NullValue
-	if full, err := wire.ParseMetadataFull(d.parts.Metadata); err == nil {
-		m.Properties = properties(full.Properties)
-	}
+	m.Schema, m.rawKey = schemaVersion(meta.SchemaVersion), rawKey(meta.PartitionKey, meta.PartitionKeyB64)
+	m.Properties = d.properties()
 }
 
 // single fills in what one message of a batch says.
@@ -262,8 +319,9 @@ func (m *Message) single(p wire.Position, s wire.Single) {
 	}
 	m.ID = wire.MessageID{Position: p, Partition: -1, Batch: s.Index}.String()
 	m.Properties = properties(meta.Properties)
-	m.Key, m.OrderingKey, m.NullValue = nil, meta.OrderingKey, meta.GetNullValue()
+	m.Key, m.OrderingKey, m.NullValue, m.rawKey = nil, meta.OrderingKey, meta.GetNullValue(), nil
 	if meta.PartitionKey != nil {
+		m.rawKey = rawKey([]byte(meta.GetPartitionKey()), meta.GetPartitionKeyB64Encoded())
 		m.Key = new(keyText(meta.GetPartitionKey(), meta.GetPartitionKeyB64Encoded()))
 	}
 	if meta.EventTime != nil {

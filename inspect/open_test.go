@@ -201,7 +201,7 @@ func TestPending(t *testing.T) {
 	if diff := cmp.Diff(exp, got); diff != "" {
 		t.Error(diff)
 	}
-	if int(list.Total) != len(exp) {
-		t.Errorf("total %d, want %d", list.Total, len(exp))
+	if int(list.Total()) != len(exp) {
+		t.Errorf("total %d, want %d", list.Total(), len(exp))
 	}
 }

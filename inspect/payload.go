@@ -11,11 +11,12 @@ import (
 // DecodedMessage is a message whose payload is shown in a chosen form.
 type DecodedMessage struct {
 	MessageHead
-	Form    string `json:"payloadForm" col:"FORM,wide"` // text, json, hex or base64
+	Form    string `json:"payloadForm" col:"FORM,wide"` // text, json, hex or base64; the schema's type when one was used
 	Payload any    `json:"payload" col:"PAYLOAD"`
 }
 
-// PayloadForms lists the forms of Decoded.
+// PayloadForms lists the forms of Decoded; Session.DecodedBySchema knows one
+// more, FormSchema.
 func PayloadForms() []string { return []string{"text", "json", "hex", "base64"} }
 
 // Decoded returns m with its payload in one of the PayloadForms. A payload

@@ -40,23 +40,70 @@ func (s *Session) choose(ctx context.Context, sel Selector) ([]storage.TopicHead
 		return nil, err
 	}
 	slices.SortFunc(all, func(a, b storage.TopicHead) int { return strings.Compare(a.Name, b.Name) })
-	var out []storage.TopicHead
-	matched := make([]bool, len(sel.Globs))
-	globs := make([]string, len(sel.Globs))
+	names := make([]string, len(all))
+	for i, h := range all {
+		names[i] = h.Name
+	}
+	chosen, err := sel.pick(names)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]storage.TopicHead, len(chosen))
+	for i, at := range chosen {
+		out[i] = all[at]
+	}
+	return out, nil
+}
+
+// Match returns those of full topic names that are chosen; that a pattern
+// matches none is no error.
+func (sel Selector) Match(names []string) (out []string, err error) {
+	globs, err := sel.globs()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		if sel.takes(globs, n, func(int) {}) {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// globs are the patterns in full.
+func (sel Selector) globs() ([]string, error) {
+	out := make([]string, len(sel.Globs))
 	for i, g := range sel.Globs {
-		if globs[i], err = completeGlob(g); err != nil {
+		var err error
+		if out[i], err = completeGlob(g); err != nil {
 			return nil, err
 		}
 	}
-	for _, h := range all {
-		take := len(globs) == 0
-		for i, g := range globs {
-			if matchTopic(g, h.Name) {
-				take, matched[i] = true, true
-			}
+	return out, nil
+}
+
+// takes reports whether a name is chosen, and tells which patterns match it.
+func (sel Selector) takes(globs []string, name string, matched func(i int)) bool {
+	take := len(globs) == 0
+	for i, g := range globs {
+		if matchTopic(g, name) {
+			take = true
+			matched(i)
 		}
-		if take && (sel.Regex == nil || sel.Regex.MatchString(h.Name)) {
-			out = append(out, h)
+	}
+	return take && (sel.Regex == nil || sel.Regex.MatchString(name))
+}
+
+// pick returns the indexes of the chosen ones of full topic names.
+func (sel Selector) pick(all []string) (out []int, err error) {
+	globs, err := sel.globs()
+	if err != nil {
+		return nil, err
+	}
+	matched := make([]bool, len(globs))
+	for at, name := range all {
+		if sel.takes(globs, name, func(i int) { matched[i] = true }) {
+			out = append(out, at)
 		}
 	}
 	for i, ok := range matched {
@@ -96,17 +143,21 @@ func matchTopic(glob, name string) bool {
 	if t, err := wire.ParseTopic(name); err == nil && t.Partition() >= 0 && t.Base().String() == glob {
 		return true
 	}
+	return globMatches(glob, name)
+}
+
+func globMatches(glob, name string) bool {
 	ok, err := path.Match(glob, name)
 	return ok && err == nil
 }
 
 // near lists topics whose last part resembles the name.
-func near(glob string, all []storage.TopicHead) (out []string) {
+func near(glob string, all []string) (out []string) {
 	want := strings.ToLower(glob[strings.LastIndexByte(glob, '/')+1:])
-	for _, h := range all {
-		have := strings.ToLower(h.Name[strings.LastIndexByte(h.Name, '/')+1:])
+	for _, name := range all {
+		have := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 		if want != "" && (have == want || strings.HasPrefix(have, want) || strings.HasPrefix(want, have) || oneEdit(want, have)) {
-			if out = append(out, h.Name); len(out) == 5 {
+			if out = append(out, name); len(out) == 5 {
 				break
 			}
 		}

@@ -51,6 +51,7 @@ type Session struct {
 	files    damage.Files
 	problems []damage.Problem
 	lost     lostEntries
+	subjects map[string]*subject // by topic
 	closers  []func() error
 }
 

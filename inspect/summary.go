@@ -114,12 +114,8 @@ func (s *Session) countResources(ctx context.Context, out *Summary) error {
 
 // disk adds what the files take.
 func (s *Session) disk(out *Summary) error {
-	if s.manifest == nil { // a live spool
-		files, err := damage.ListFiles(s.o.FS, s.storeDir())
-		if err != nil {
-			return err
-		}
-		s.files, s.manifest = files, damage.ReadManifest(s.o.FS, s.storeDir(), storage.StoreDir)
+	if err := s.listFiles(); err != nil {
+		return err
 	}
 	type place struct {
 		family string
@@ -156,5 +152,18 @@ func (s *Session) disk(out *Summary) error {
 		}
 		out.LastWrite = info.ModTime().UTC()
 	}
+	return nil
+}
+
+// listFiles reads which files there are, unless opening did.
+func (s *Session) listFiles() error {
+	if s.manifest != nil {
+		return nil
+	}
+	files, err := damage.ListFiles(s.o.FS, s.storeDir())
+	if err != nil {
+		return err
+	}
+	s.files, s.manifest = files, damage.ReadManifest(s.o.FS, s.storeDir(), storage.StoreDir)
 	return nil
 }

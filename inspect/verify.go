@@ -6,6 +6,8 @@ import (
 
 	"spoolctl/inspect/damage"
 	"spoolctl/storage"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // The checks of Verify, as Finding.Check names them.
@@ -43,19 +45,20 @@ type VerifyOptions struct {
 
 // Verification is the answer of Session.Verify.
 type Verification struct {
-	Findings []Finding `json:"-"`
-	Found    int64     `json:"findings" col:"FINDINGS" fmt:"count"` // all of them; Findings stops at MaxFindings
-	Fast     bool      `json:"fast" col:"FAST"`
-	Tables   int64     `json:"tables" col:"TABLES" fmt:"count"`
-	Blocks   int64     `json:"blocks" col:"BLOCKS" fmt:"count"`
-	Chunks   int64     `json:"logChunks" col:"LOG_CHUNKS" fmt:"count"`
-	Records  int64     `json:"records" col:"RECORDS" fmt:"count"`
-	Topics   int64     `json:"topics" col:"TOPICS" fmt:"count"`
-	Ledgers  int64     `json:"ledgers" col:"LEDGERS" fmt:"count"`
-	Entries  int64     `json:"entries" col:"ENTRIES" fmt:"count"`
-	Messages int64     `json:"messages" col:"MESSAGES" fmt:"count"`
-	Bytes    int64     `json:"bytes" col:"BYTES" fmt:"bytes"` // payload of the entries read
-	Cursors  int64     `json:"cursors" col:"CURSORS" fmt:"count"`
+	Findings  []Finding `json:"-"`
+	Found     int64     `json:"findings" col:"FINDINGS" fmt:"count"` // all of them; Findings stops at MaxFindings
+	Fast      bool      `json:"fast" col:"FAST"`
+	Tables    int64     `json:"tables" col:"TABLES" fmt:"count"`
+	Blocks    int64     `json:"blocks" col:"BLOCKS" fmt:"count"`
+	Chunks    int64     `json:"logChunks" col:"LOG_CHUNKS" fmt:"count"`
+	Records   int64     `json:"records" col:"RECORDS" fmt:"count"`
+	Topics    int64     `json:"topics" col:"TOPICS" fmt:"count"`
+	Ledgers   int64     `json:"ledgers" col:"LEDGERS" fmt:"count"`
+	Entries   int64     `json:"entries" col:"ENTRIES" fmt:"count"`
+	Messages  int64     `json:"messages" col:"MESSAGES" fmt:"count"`
+	Bytes     int64     `json:"bytes" col:"BYTES" fmt:"bytes"`                // payload of the entries read
+	Offloaded int64     `json:"offloadedEntries" col:"OFFLOADED" fmt:"count"` // in objects, and not looked at
+	Cursors   int64     `json:"cursors" col:"CURSORS" fmt:"count"`
 }
 
 // MaxFindings bounds how many findings are kept.
@@ -125,33 +128,54 @@ func (v *verifier) files() error {
 	fs, dir := s.o.FS, s.storeDir()
 	v.out.Chunks = damage.CheckLogs(s.damageOptions(), s.manifest, s.files).Chunks // its problems were found when opening
 	tables := s.manifest.Live()
-	for i, t := range tables {
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
-		v.progress("tables", int64(i), int64(len(tables)))
+	checks := make([]tableFindings, len(tables))
+	err := inParallel(v.ctx, len(tables), func(i int) { checks[i] = v.table(fs, dir, tables[i]) },
+		func(done int64) { v.progress("tables", done, int64(len(tables))) })
+	if err != nil {
+		return err
+	}
+	for _, c := range checks {
 		v.out.Tables++
-		base := fmt.Sprintf("%06d.sst", t.File)
-		name := fs.PathJoin(storage.StoreDir, base)
-		size, there := s.files.Tables[t.File]
-		switch {
-		case !there:
-			v.add(Finding{Check: CheckFiles, File: name, What: "the table is missing"})
-			continue
-		case !t.Virtual && t.Size > 0 && size != int64(t.Size):
-			v.add(Finding{Check: CheckFiles, File: name, What: fmt.Sprintf("the table has %d bytes instead of %d", size, t.Size)})
-		}
-		if v.o.Fast {
-			continue
-		}
-		blocks, bad, err := damage.CheckTable(fs, fs.PathJoin(dir, base))
-		v.out.Blocks += blocks
-		if err != nil {
-			v.add(Finding{Check: CheckFiles, File: name, What: "the table cannot be read: " + firstLine(err)})
-		}
-		for _, b := range bad {
-			v.add(Finding{Check: CheckFiles, File: name, Offset: &b.Offset, What: fmt.Sprintf("a %s block of %d bytes does not match its checksum", b.Kind, b.Length)})
+		v.out.Blocks += c.blocks
+		for _, f := range c.found {
+			v.add(f)
 		}
 	}
 	return nil
+}
+
+// tableFindings is what checking one table found.
+type tableFindings struct {
+	blocks int64
+	found  []Finding
+}
+
+// table checks one table; it may run beside others.
+func (v *verifier) table(fs vfs.FS, dir string, t damage.Table) (c tableFindings) {
+	base := damage.TableFile(t.File)
+	name := fs.PathJoin(storage.StoreDir, base)
+	find := func(f Finding) {
+		f.Check, f.File = CheckFiles, name
+		c.found = append(c.found, f)
+	}
+	size, there := v.s.files.Tables[t.File]
+	switch {
+	case !there:
+		find(Finding{What: "the table is missing"})
+		return c
+	case !t.Virtual && t.Size > 0 && size != int64(t.Size):
+		find(Finding{What: fmt.Sprintf("the table has %d bytes instead of %d", size, t.Size)})
+	}
+	if v.o.Fast {
+		return c
+	}
+	blocks, bad, err := damage.CheckTable(fs, fs.PathJoin(dir, base))
+	c.blocks = blocks
+	if err != nil {
+		find(Finding{What: "the table cannot be read: " + firstLine(err)})
+	}
+	for _, b := range bad {
+		find(Finding{Offset: &b.Offset, What: fmt.Sprintf("a %s block of %d bytes does not match its checksum", b.Kind, b.Length)})
+	}
+	return c
 }

@@ -27,6 +27,7 @@ func (v *verifier) eachTopic() error {
 		}
 		v.topics[h.ID] = h.Name
 	}
+	var views []*storage.TopicView
 	for _, h := range heads {
 		t, err := v.s.spool.Topic(h.ID)
 		if err != nil {
@@ -41,6 +42,15 @@ func (v *verifier) eachTopic() error {
 		if err := v.topicCursors(t); err != nil {
 			return err
 		}
+		views = append(views, t)
+	}
+	if v.o.Fast {
+		return nil
+	}
+	if views, err = v.scanEntries(views); err != nil {
+		return err
+	}
+	for _, t := range views {
 		if err := v.topicEntries(t); err != nil {
 			return err
 		}
@@ -58,6 +68,10 @@ func (v *verifier) topicLedgers(t *storage.TopicView) {
 		}
 		if l.State == record.LedgerClosed && l.Closed.Before(l.Created) {
 			v.find(CheckLedgers, t.Name, at(l), "ledger %d was closed before it was created", l.ID)
+		}
+		if l.LocalDeleted {
+			v.out.Offloaded += l.Entries
+			continue
 		}
 		have := int64(0)
 		for _, x := range l.Extents {

@@ -25,19 +25,24 @@ func newInspect(f *factory) *cobra.Command {
 	o := &inspectOptions{f: f, memory: inspect.DefaultMemory}
 	cmd := newNoun("inspect", "", "Look into a spool on disk without changing it",
 		newInspectSummary(o), newInspectTopics(o), newInspectLedgers(o), newInspectEntries(o), newInspectMessages(o),
-		newInspectMessage(o), newInspectCursors(o), newInspectRanges(o), newInspectBacklog(o), newInspectKeys(o), newInspectVerify(o))
+		newInspectMessage(o), newInspectCursors(o), newInspectRanges(o), newInspectBacklog(o),
+		newInspectProducers(o), newInspectSchemas(o), newInspectPolicies(o), newInspectDelayed(o), newInspectDedup(o), newInspectTransactions(o),
+		newInspectSizes(o), newInspectDu(o), newInspectUsage(o),
+		newInspectKeys(o), newInspectTrace(o), newInspectWal(o), newInspectLsm(o), newInspectFiles(o), newInspectPebble(o), newInspectVerify(o), newInspectExport(o), newInspectDiff(o), newInspectSupport(o))
 	cmd.Long = inspectLong
 	p := cmd.PersistentFlags()
 	p.BoolVar(&o.live, "live", false, "read the spool of a running broker in place; the answer is not a consistent snapshot")
+	p.BoolVar(&o.progress, "progress", false, "say on standard error how far a long scan is, also where that is no terminal")
 	p.Var((*sizeValue)(&o.memory), "memory", "most memory for caches and for rescued data (larger rescues use a temporary folder)")
 	return cmd
 }
 
 // inspectOptions are what all verbs of inspect have.
 type inspectOptions struct {
-	f      *factory
-	live   bool
-	memory int64
+	f        *factory
+	live     bool
+	memory   int64
+	progress bool
 }
 
 // verb makes a command that answers from an open spool. least and most bound

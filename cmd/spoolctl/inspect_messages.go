@@ -108,7 +108,8 @@ func newInspectMessages(o *inspectOptions) *cobra.Command {
 	fl.StringVar(&m.producer, "producer", "", "only messages of this producer")
 	fl.StringArrayVar(&m.properties, "property", nil, "only messages with this property, NAME=VALUE (repeatable)")
 	fl.StringVar(&m.grep, "grep", "", "only messages whose payload, key or properties match a regular expression")
-	fl.Var(newChoice(&m.payload, append([]string{"auto"}, inspect.PayloadForms()...)...), "payload", "how to show payloads; auto is a preview in tables, base64 in JSON")
+	fl.Var(newChoice(&m.payload, append([]string{"auto", inspect.FormSchema}, inspect.PayloadForms()...)...), "payload",
+		"how to show payloads; auto is a preview in tables, base64 in JSON; schema decodes by the topic's schema")
 	return cmd
 }
 
@@ -145,17 +146,21 @@ func (m *messageFlags) run(ctx context.Context, s *inspect.Session, args []strin
 	if err != nil {
 		return err
 	}
-	lo := format.ListOptions{Total: int(list.Total)}
-	if m.payload == "auto" {
+	lo := format.ListOptions{Finish: func(o *format.ListOptions) { o.Total = int(list.Total()) }}
+	switch m.payload {
+	case "auto":
 		return printStream(m.f, list.Rows, lo)
+	case inspect.FormSchema:
+		return printStream(m.f, decodedRows(list.Rows, s.DecodedBySchema), lo)
 	}
-	return printStream(m.f, decodedRows(list.Rows, m.payload), lo)
+	form := func(row inspect.Message) (inspect.DecodedMessage, error) { return row.Decoded(m.payload) }
+	return printStream(m.f, decodedRows(list.Rows, form), lo)
 }
 
-func decodedRows(rows iter.Seq2[inspect.Message, error], form string) iter.Seq2[inspect.DecodedMessage, error] {
+func decodedRows(rows iter.Seq2[inspect.Message, error], decode func(inspect.Message) (inspect.DecodedMessage, error)) iter.Seq2[inspect.DecodedMessage, error] {
 	return func(yield func(inspect.DecodedMessage, error) bool) {
 		for row, err := range rows {
-			d, derr := row.Decoded(form)
+			d, derr := decode(row)
 			if !yield(d, errors.Join(err, derr)) {
 				return
 			}

@@ -14,7 +14,10 @@ import (
 func newInspectVerify(o *inspectOptions) *cobra.Command {
 	v := inspect.VerifyOptions{}
 	cmd := o.verb("verify", "Check every checksum and every rule between records", 0, 0, func(ctx context.Context, s *inspect.Session, _ []string) error {
+		bar := o.newProgress()
+		v.Progress = bar.report
 		got, err := s.Verify(ctx, v)
+		bar.end()
 		if err != nil {
 			return err
 		}
@@ -31,6 +34,7 @@ func newInspectVerify(o *inspectOptions) *cobra.Command {
 type keyFlags struct {
 	*inspectOptions
 	from, to string
+	internal bool
 	opts     inspect.KeysOptions
 }
 
@@ -43,6 +47,7 @@ func newInspectKeys(o *inspectOptions) *cobra.Command {
 	fl.StringVar(&k.from, "from", "", "first raw key, in hex")
 	fl.StringVar(&k.to, "to", "", "raw key to stop before, in hex")
 	fl.BoolVar(&k.opts.Reverse, "reverse", false, "from the last to the first")
+	fl.BoolVar(&k.internal, "internal", false, "all versions and deletions with their sequence numbers, file by file")
 	fl.BoolVar(&k.opts.Hex, "hex", false, "with the raw values")
 	return cmd
 }
@@ -54,6 +59,13 @@ func (k *keyFlags) run(ctx context.Context, s *inspect.Session, _ []string) erro
 	}
 	if k.opts.To, err = rawKey("--to", k.to); err != nil {
 		return err
+	}
+	if k.internal {
+		rows, err := s.Versions(ctx, k.opts)
+		if err != nil {
+			return &format.Error{Kind: format.ErrUsage, Err: err}
+		}
+		return printStream(k.f, rows, format.ListOptions{})
 	}
 	rows, err := s.Keys(ctx, k.opts)
 	if err != nil {

@@ -292,7 +292,7 @@ func FuzzManifestEdit(f *testing.F) {
 	f.Add([]byte{tagDeletedFile, 0, 5, tagLastSequence, 200, 1})
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		m := &Manifest{Tables: map[uint64]Table{}, Gone: map[uint64]bool{}}
-		_ = m.apply(b) // any error is fine, a panic is not
+		_ = m.apply(b, &Edit{}) // any error is fine, a panic is not
 		m.Live()
 	})
 }

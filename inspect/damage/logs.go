@@ -76,7 +76,7 @@ func readOneLog(o Options, l LogFile, last bool, expect uint64, out *LogCheck, e
 		}
 		expect = seq + uint64(h.Count)
 		out.Batches++
-		return readBatch(name, r, seq, out, each)
+		return readBatch(inLog{name, r, true, h.Count}, seq, out, each)
 	})
 	if err != nil && !errors.Is(err, errEnd) {
 		out.Problems = append(out.Problems, Problem{File: name, What: "the log cannot be read: " + plain(err)})
@@ -117,11 +117,11 @@ func readOneLog(o Options, l LogFile, last bool, expect uint64, out *LogCheck, e
 // errEnd ends reading a log where the moment of a snapshot is.
 var errEnd = errors.New("the snapshot ends here")
 
-func readBatch(name string, r Record, seq uint64, out *LogCheck, each func(op) error) error {
-	for ops := batchrepr.Read(r.Data); ; {
+func readBatch(in inLog, seq uint64, out *LogCheck, each func(op) error) error {
+	for ops := batchrepr.Read(in.record.Data); ; {
 		kind, k, v, ok, err := ops.Next()
 		if err != nil {
-			out.Problems = append(out.Problems, Problem{File: name, Offset: &r.Offset, What: "a batch in the log cannot be decoded: " + plain(err)})
+			out.Problems = append(out.Problems, Problem{File: in.file, Offset: &in.record.Offset, What: "a batch in the log cannot be decoded: " + plain(err)})
 			return nil
 		}
 		if !ok {
@@ -131,10 +131,11 @@ func readBatch(name string, r Record, seq uint64, out *LogCheck, each func(op) e
 			continue
 		}
 		out.Keys++
-		if err := each(op{key: k, value: v, seq: seq, kind: kind}); err != nil {
+		if err := each(op{key: k, value: v, seq: seq, kind: kind, in: in}); err != nil {
 			return err
 		}
 		seq++
+		in.first = false
 	}
 }
 

@@ -51,6 +51,20 @@ func (m *Manifest) Live() []Table {
 // ReadManifest decodes the MANIFEST of the database in dir as far as it can:
 // up to the first edit that is not readable. Damage is listed in Problems.
 func ReadManifest(fs vfs.FS, dir, show string) *Manifest {
+	return ReadEdits(fs, dir, show, nil)
+}
+
+// Edit is one change of the list of files.
+type Edit struct {
+	Offset  int64   // of its record in the MANIFEST
+	Added   []Table // by rising level, as written
+	Removed []Table // Level and Number only
+	MinLog  uint64  // 0: not changed
+	LastSeq uint64  // 0: not changed
+}
+
+// ReadEdits is ReadManifest that hands every edit to each, unless it is nil.
+func ReadEdits(fs vfs.FS, dir, show string, each func(Edit)) *Manifest {
 	m := &Manifest{Tables: map[uint64]Table{}, Gone: map[uint64]bool{}}
 	path := currentManifest(fs, dir)
 	if path == "" {
@@ -74,11 +88,15 @@ func ReadManifest(fs vfs.FS, dir, show string) *Manifest {
 		if r.AfterGap {
 			return stop
 		}
-		if err := m.apply(r.Data); err != nil {
+		edit := Edit{Offset: r.Offset}
+		if err := m.apply(r.Data, &edit); err != nil {
 			bad(r.Offset, "the MANIFEST has an edit that cannot be decoded: "+err.Error())
 			return stop
 		}
 		m.Edits++
+		if each != nil {
+			each(edit)
+		}
 		return nil
 	})
 	switch {
@@ -185,24 +203,27 @@ func (e *editFields) byte() byte {
 	return v
 }
 
-func (m *Manifest) apply(edit []byte) error {
-	e := &editFields{b: edit}
+func (m *Manifest) apply(data []byte, edit *Edit) error {
+	e := &editFields{b: data}
 	for len(e.b) > 0 && !e.fail {
 		switch tag := e.uint(); tag {
 		case tagComparator:
 			e.bytes()
 		case tagLogNumber:
-			m.MinLog = e.uint()
+			edit.MinLog = e.uint()
+			m.MinLog = edit.MinLog
 		case tagNextFile, tagPrevLog, tagRemovedBacking:
 			e.uint()
 		case tagLastSequence:
-			m.LastSeq = e.uint()
+			edit.LastSeq = e.uint()
+			m.LastSeq = edit.LastSeq
 		case tagCompactPointer:
 			e.uint()
 			e.bytes()
 		case tagDeletedFile:
 			level := int(e.uint())
 			n := e.uint()
+			edit.Removed = append(edit.Removed, Table{Level: level, Number: n})
 			if t, ok := m.Tables[n]; ok && t.Level == level {
 				delete(m.Tables, n)
 				m.Gone[t.File] = true
@@ -211,6 +232,7 @@ func (m *Manifest) apply(edit []byte) error {
 			t := e.table(tag)
 			if !e.fail {
 				m.Tables[t.Number] = t
+				edit.Added = append(edit.Added, t)
 			}
 		case tagCreatedBacking, tagDeletedBlob:
 			e.uint()

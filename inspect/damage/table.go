@@ -20,6 +20,7 @@ type tableFile struct {
 	*sstable.Reader
 	file *checkedFile
 	size int64
+	buf  []byte // for one block at a time
 }
 
 // checkedFile is a table's file that refuses to read blocks known to be bad:
@@ -161,7 +162,10 @@ func (t *tableFile) sumMatches(h block.Handle) bool {
 	if h.Offset > uint64(t.size) || h.Length > uint64(t.size) || h.Offset+h.Length+trailerLen > uint64(t.size) {
 		return false
 	}
-	b := make([]byte, h.Length+trailerLen)
+	if n := int(h.Length + trailerLen); cap(t.buf) < n {
+		t.buf = make([]byte, n)
+	}
+	b := t.buf[:h.Length+trailerLen]
 	if _, err := t.file.File.ReadAt(b, int64(h.Offset)); err != nil {
 		return false
 	}
@@ -195,6 +199,15 @@ type op struct {
 	key, value []byte
 	seq        uint64
 	kind       pebble.InternalKeyKind
+	in         inLog // where it stands, for what was read from a log
+}
+
+// inLog is the place of an operation in a log.
+type inLog struct {
+	file   string
+	record Record
+	first  bool // of its record
+	count  uint32
 }
 
 // tableStats say how much of a table could be read.
