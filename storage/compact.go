@@ -301,6 +301,7 @@ func (c *compactedWriter) flush(ctx context.Context) error {
 		for i := range entries {
 			e := &entries[i]
 			c.t.s.committer.store(b, c.w, l.Entries, &e.Header, e.Data)
+			b.bytes += int64(len(e.Data))
 			l.grow(b.epoch, l.Entries, 1, Totals{}).Published(e.Header.PublishTime)
 			l.Entries++
 			l.Messages += int64(e.Header.Messages)

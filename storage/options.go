@@ -61,8 +61,8 @@ type Options struct {
 }
 
 const (
-	maxBatchOps   = 1024      // operations in one commit batch
-	maxBatchBytes = 1 << 20   // payload bytes in one commit batch, unless one entry alone is larger
+	maxBatchOps   = 2048      // operations in one commit batch
+	maxBatchBytes = 2 << 20   // payload bytes in one commit batch, unless one entry alone is larger
 	maxInFlight   = 8         // batches that are applied and wait for their fsync
 	maxUnflushed  = 2         // epochs whose memtables wait for being flushed, before commits wait for them
 	maxEntryBytes = 256 << 20 // far above any message size limit; keeps one entry inside a memtable batch
