@@ -151,3 +151,19 @@ func TestLoadLimit(t *testing.T) {
 		}
 	}
 }
+
+// A spool whose database is gone is not taken for a new one.
+func TestMissingDatabase(t *testing.T) {
+	fs := vfs.NewMem()
+	closeStore(t, open(t, fs))
+	if err := fs.RemoveAll("spool/" + storage.StoreDir); err != nil {
+		t.Fatal(err)
+	}
+	_, err := storage.Open(context.Background(), storage.Options{Dir: "spool", FS: fs})
+	if err == nil || !strings.Contains(err.Error(), "has no database") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := fs.Stat("spool/" + storage.StoreDir); err == nil {
+		t.Error("a database was made")
+	}
+}

@@ -52,7 +52,8 @@ func pending(ctx context.Context, src pendingSource, buf *[]Entry, from wire.Pos
 		from = c.NextUnacked(ls, from)
 		stored := ls.Has(from)
 		if stored {
-			run = c.runLength(from, int64(min(maxEntries, pendingRun)))
+			// Not beyond the ledger: what is acknowledged there is not read, as it may be damaged.
+			run = min(c.runLength(from, int64(min(maxEntries, pendingRun))), ls.byID(from.Ledger).Entries-from.Entry)
 		}
 		src.unlock()
 		if !stored {
@@ -72,7 +73,7 @@ func pending(ctx context.Context, src pendingSource, buf *[]Entry, from wire.Pos
 			e := &entries[i]
 			from = after(e.Position)
 			if c.Acked(e.Position) {
-				continue // acknowledged since, or a hole in another ledger of the run
+				continue // acknowledged since
 			}
 			part, _ := c.Acks.Partial(e.Position)
 			dst = append(dst, PendingEntry{*e, part.Words})

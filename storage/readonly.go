@@ -12,6 +12,9 @@ import (
 // made.
 type readOnlyFS struct{ vfs.FS }
 
+// ReadOnly returns a view of a file system that refuses every change, and for which a lock is nothing.
+func ReadOnly(fs vfs.FS) vfs.FS { return readOnlyFS{fs} }
+
 type noLock struct{}
 
 func (noLock) Close() error { return nil }

@@ -59,6 +59,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	dir := o.FS.PathJoin(o.Dir, StoreDir)
+	if _, err := o.FS.Stat(dir); err != nil {
+		// Making an empty one would answer "nothing" to every question about what was there.
+		return nil, fmt.Errorf("spool %s has no database: %w; run spoolctl storage doctor", o.Dir, err)
+	}
 	if err := checkPebbleFormat(o.FS, dir); err != nil {
 		return nil, err
 	}
