@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"spoolctl/storage"
 	"spoolctl/storage/key"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -29,7 +30,7 @@ func Run(ctx context.Context, o Options, args []string) (reported bool, err erro
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	t := tool.New(tool.FS(readOnly{o.FS}), tool.OpenOptions(quiet{}))
+	t := tool.New(tool.FS(storage.ReadOnly(o.FS)), tool.OpenOptions(quiet{}))
 	tool.Comparers(comparer())(t) // New itself registers Pebble's own under the same name last
 	out, errs := &watched{w: o.Out, marks: damageMarks()}, &watched{w: o.Err}
 	root := &cobra.Command{
