@@ -77,7 +77,7 @@ func makeDatabase(o Options, dir string) error {
 	if err := o.FS.RemoveAll(dir); err != nil {
 		return err
 	}
-	f := newFence(o.FS)
+	f := newFence(o)
 	db, err := f.open(dir, pebbleOptions(o, f, pebbleLogger{o.EngineLogger, f}))
 	if err != nil {
 		return err

@@ -18,13 +18,17 @@ import (
 // next opening recovers what is on disk.
 type fence struct {
 	vfs.FS
+	patience time.Duration // with background work that fails
+
 	cause  atomic.Pointer[UnhealthyError]
 	isShut chan struct{} // closed when the fence shuts
 	isOpen atomic.Bool   // the database has been opened
 	failed atomic.Int64  // when background work began to fail without a success since, ns since 1970; 0 = it does not
 }
 
-func newFence(fsys vfs.FS) *fence { return &fence{FS: fsys, isShut: make(chan struct{})} }
+func newFence(o Options) *fence {
+	return &fence{FS: o.FS, patience: o.BackgroundDeadline, isShut: make(chan struct{})}
+}
 
 // shut refuses all writes from now on.
 func (f *fence) shut(err error) {
@@ -66,12 +70,8 @@ func (f *fence) open(dir string, po *pebble.Options) (*pebble.DB, error) {
 	}
 }
 
-const (
-	// failingTooLong is how long flushes and compactions may fail, one after the other, before the fence shuts.
-	failingTooLong = 15 * time.Second
-	// failPause keeps background work, which Pebble tries again at once, from filling a core.
-	failPause = 5 * time.Millisecond
-)
+// failPause keeps background work, which Pebble tries again at once, from filling a core.
+const failPause = 5 * time.Millisecond
 
 // background is told of each error of a flush or compaction, worked of each success. In a database that was given up half
 // open, it ends the work.
@@ -80,8 +80,8 @@ func (f *fence) background(err error) {
 		select {}
 	}
 	now := time.Now().UnixNano()
-	if !f.failed.CompareAndSwap(0, now) && time.Duration(now-f.failed.Load()) > failingTooLong {
-		f.shut(fmt.Errorf("background work fails for %s: %w", failingTooLong, err))
+	if !f.failed.CompareAndSwap(0, now) && time.Duration(now-f.failed.Load()) > f.patience {
+		f.shut(fmt.Errorf("background work fails for %s: %w", f.patience, err))
 	}
 	time.Sleep(failPause)
 }

@@ -43,6 +43,7 @@ type Options struct {
 	QueueBytes          int64         // payload bytes that may wait in the commit queue before Append blocks; default 16 MiB
 	QueueOps            int           // operations that may wait there, likewise; default 16 384
 	StoreDeadline       time.Duration // how long an append may wait before it is refused; default 30 s
+	BackgroundDeadline  time.Duration // how long flushes and compactions may fail, one after the other, before nothing is written any more; default 15 s
 	HealthLatch         time.Duration // how long Health reports damage that was read; default 5 min, negative = until the store is closed
 
 	// Entries are refused while less than this is free on the file system; negative = no limit.
@@ -102,6 +103,9 @@ func (o Options) withDefaults() Options {
 	def(&o.QueueBytes, 16<<20)
 	if o.QueueOps == 0 {
 		o.QueueOps = 16 << 10
+	}
+	if o.BackgroundDeadline == 0 {
+		o.BackgroundDeadline = 15 * time.Second
 	}
 	if o.HealthLatch == 0 {
 		o.HealthLatch = 5 * time.Minute

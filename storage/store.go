@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := firstError(probe(o.FS, o.Dir), probe(o.FS, dir)); err != nil {
 		return nil, err
 	}
-	f := newFence(o.FS)
+	f := newFence(o)
 	po := pebbleOptions(o, f, pebbleLogger{o.EngineLogger, f})
 	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes},
 		health: health{latch: o.HealthLatch, now: o.Now}, loads: newGate(o.MaxLoads), deletes: newGate(o.MaxDeletes), open: map[string]*Topic{}}

@@ -51,7 +51,7 @@ func TestEveryFault(t *testing.T) {
 	if raceBuild {
 		t.Skip("Pebble's own checks in race builds panic after a failed compaction")
 	}
-	step := int64(3)
+	step := int64(1)
 	if testing.Short() {
 		step = 31
 	}

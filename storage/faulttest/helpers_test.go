@@ -3,6 +3,7 @@ package faulttest_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"spoolctl/storage"
 	"spoolctl/storage/storagetest"
@@ -21,7 +22,8 @@ func topicName(t *testing.T) wire.TopicName {
 }
 
 func options(fs vfs.FS) storage.Options {
-	return storage.Options{Dir: "spool", FS: fs, MemTableBytes: 64 << 10, Ledger: storage.LedgerLimits{MaxEntries: 50}}
+	return storage.Options{Dir: "spool", FS: fs, MemTableBytes: 64 << 10, Ledger: storage.LedgerLimits{MaxEntries: 50},
+		BackgroundDeadline: 300 * time.Millisecond}
 }
 
 // entries opens the spool and returns what its topic holds; found is false when the topic does not exist.
