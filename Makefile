@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
 SEEDS ?= 20000
 
-.PHONY: build test race lint rules docs docs-check generate generate-check demo suite-go fuzz-short crash vuln ci clean
+.PHONY: build test race lint rules docs docs-check generate generate-check demo suite-go fuzz-short crash corrupt vuln ci clean
 
 build: ## bin/spoolctl and bin/spoold, with the version from git
 	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/ ./cmd/spoolctl ./cmd/spoold
@@ -52,6 +52,9 @@ fuzz-short: ## every fuzzer for FUZZTIME
 
 crash: ## SEEDS power losses
 	$(GO) test ./storage -run TestCrash -v -timeout 60m -crash.seeds $(SEEDS)
+
+corrupt: ## every byte of every file of a small spool flipped, and every file cut at every length; hours
+	$(GO) test ./maintain -run TestCorrupt -v -timeout 48h -corrupt.whole
 
 vuln: ## known vulnerabilities in what the programs call; the database comes from the module proxy
 	@db=$$(mktemp -d) && trap 'rm -rf "$$db"' EXIT && \

@@ -74,6 +74,7 @@ func newRoot(f *factory) *cobra.Command {
 	addGlobalFlags(root, f)
 	root.AddCommand(
 		newInspect(f),
+		newStorage(f),
 		newBroker(f),
 		newTenants(f),
 		newNamespaces(f),

@@ -211,6 +211,9 @@ func (r *rescue) copyTables() error {
 		f, err := openTable(r.FS, path)
 		if err != nil {
 			p.What = "the table cannot be read: " + plain(err)
+			if err := r.scan(t, &p); err != nil {
+				return err
+			}
 			r.problem(p)
 			continue
 		}
@@ -236,8 +239,34 @@ func (r *rescue) copyTables() error {
 			if len(st.bad) > 0 {
 				p.Offset, p.Length = &st.bad[0].Offset, &st.bad[0].Length
 			}
+			if st.unindexed {
+				if err := r.scan(t, &p); err != nil {
+					return err
+				}
+			}
 			r.problem(p)
 		}
+	}
+	return nil
+}
+
+// scan reads what it can of a table whose structure is lost.
+func (r *rescue) scan(t Table, p *Problem) error {
+	path, _ := r.path(t)
+	var failed error // of the copy
+	read, err := scanTable(r.FS, path, t, func(o op) error {
+		failed = r.put(o)
+		return failed
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		p.What += "; " + plain(err)
+	}
+	if read > 0 {
+		p.Recovered, p.Lost = &read, nil
+		p.What += fmt.Sprintf("; its first %d records were found without its index, deleted data may reappear", read)
 	}
 	return nil
 }

@@ -217,6 +217,7 @@ type tableStats struct {
 	first, last []byte // bounds of what is lost; nil is the table's end
 	bad         []BadBlock
 	err         error // the first error met
+	unindexed   bool  // which blocks there are is lost
 }
 
 // readTable calls each for every point key that stands in a readable block of
@@ -230,7 +231,7 @@ func readTable(t *tableFile, bounds Table, each func(op) error) (st tableStats, 
 	}()
 	c, err := t.check()
 	if st.bad = c.bad; err != nil {
-		st.err = err
+		st.err, st.unindexed = err, true
 		return st, nil
 	}
 	for _, b := range c.bad {

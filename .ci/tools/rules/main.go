@@ -20,10 +20,11 @@ func rooms() map[string][]string {
 		"format":       {},
 		"storage":      {"wire"},
 		"inspect":      {"storage", "wire"},
+		"maintain":     {"inspect", "storage", "wire"},
 		"broker":       {"storage", "wire"},
 		"live":         {"wire"},
 		"tui":          {"live", "inspect", "format"},
-		"cmd/spoolctl": {"tui", "live", "inspect", "storage", "format", "wire"},
+		"cmd/spoolctl": {"tui", "live", "maintain", "inspect", "storage", "format", "wire"},
 		"cmd/spoold":   {"broker", "storage"},
 	}
 }
