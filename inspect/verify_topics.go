@@ -92,7 +92,8 @@ func (v *verifier) topicLedgers(t *storage.TopicView) {
 				l.StartEntries, l.StartMessages, l.StartBytes, p.StartEntries+p.Entries, p.StartMessages+p.Messages, p.StartBytes+p.Bytes)
 		}
 	}
-	if t.Terminated && t.Last != t.Ledgers.LastConfirmed() {
+	// Behind a truncation or a trim, the last entry lies before the first ledger that is left.
+	if trimmed := t.Last.Ledger < t.Ledgers[0].ID; t.Terminated && !trimmed && t.Last != t.Ledgers.LastConfirmed() {
 		v.find(CheckTopics, t.Name, t.Last.String(), "the topic was terminated at %s, its last entry is %s", t.Last, t.Ledgers.LastConfirmed())
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // LockOwner reports whether another process holds the lock of the database in dir (a spool's StoreDir), and its process
-// id. It takes no lock and writes nothing. Only the operating system's files have owners; for others held is false.
+// id. It takes no lock and writes nothing. It must not be asked of a database that this process has open: closing the lock
+// file, which it reads, would give up this process's own lock (POSIX). Only the operating system's files have owners; for others held is false.
 func LockOwner(fsys vfs.FS, dir string) (pid int, held bool) {
 	if vfs.Root(fsys) != vfs.Default {
 		return 0, false

@@ -33,7 +33,6 @@ type globalOptions struct {
 	verbose    int
 	yes        bool
 	noInput    bool
-	color      string
 	spool      string
 }
 

@@ -113,8 +113,6 @@ func addGlobalFlags(root *cobra.Command, f *factory) {
 	p.CountVarP(&g.verbose, "verbose", "v", "show HTTP exchanges and logs on standard error (repeatable)")
 	p.BoolVarP(&g.yes, "yes", "y", false, "do not ask for confirmation")
 	p.BoolVar(&g.noInput, "no-input", false, "never prompt")
-	g.color = "auto"
-	p.Var(newChoice(&g.color, "auto", "always", "never"), "color", "colours: auto, always or never")
 }
 
 // prepare completes the options before a command runs.
