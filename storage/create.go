@@ -78,7 +78,7 @@ func makeDatabase(o Options, dir string) error {
 		return err
 	}
 	f := newFence(o)
-	db, err := f.open(dir, pebbleOptions(o, f, pebbleLogger{o.EngineLogger, f}))
+	db, err := f.open(dir, pebbleOptions(o, f, pebbleLogger{o.Logger, o.EngineLogger, f}))
 	if err != nil {
 		return err
 	}

@@ -9,5 +9,6 @@ import (
 
 // EngineOptions returns the options of the spool's database, for measuring the store against the bare engine.
 func EngineOptions() *pebble.Options {
-	return pebbleOptions(Options{}.withDefaults(), vfs.Default, pebbleLogger{log: slog.New(slog.DiscardHandler)})
+	quiet := slog.New(slog.DiscardHandler)
+	return pebbleOptions(Options{}.withDefaults(), vfs.Default, pebbleLogger{log: quiet, work: quiet})
 }

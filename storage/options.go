@@ -30,7 +30,7 @@ type Options struct {
 	Dir    string       // the spool
 	FS     vfs.FS       // default: the operating system's
 	Logger *slog.Logger // default: nothing is logged
-	// EngineLogger takes what Pebble says of its work; default: Logger, at the level of debugging, but for errors.
+	// EngineLogger takes what Pebble says of its work, at the level of debugging; its errors go to Logger. Default: Logger.
 	EngineLogger *slog.Logger
 	Now          func() time.Time
 
@@ -38,7 +38,7 @@ type Options struct {
 	Ledger              LedgerLimits
 	CursorFlushInterval time.Duration // a changed cursor is durable at the latest this much later; default 100 ms
 	TailCacheBytes      int64         // memory for recent entries of topics that are read at their end, all together; default 32 MiB
-	MemTableBytes       uint64        // Pebble's memtable, and so about an epoch; default 64 MiB
+	MemTableBytes       uint64        // Pebble's memtable, and so about an epoch; default 48 MiB
 	BlockCacheBytes     int64         // default 64 MiB
 	QueueBytes          int64         // payload bytes that may wait in the commit queue before Append blocks; default 16 MiB
 	QueueOps            int           // operations that may wait there, likewise; default 16 384
@@ -94,7 +94,7 @@ func (o Options) withDefaults() Options {
 		o.CursorFlushInterval = 100 * time.Millisecond
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 64 << 20
+		o.MemTableBytes = 48 << 20
 	}
 	def(&o.Ledger.MaxEntries, 50_000)
 	def(&o.Ledger.MaxBytes, 2<<30)

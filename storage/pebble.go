@@ -52,11 +52,12 @@ func spanPolicy(start []byte) (pebble.SpanPolicy, []byte, error) {
 // process is not.
 type pebbleLogger struct {
 	log   *slog.Logger
-	fence *fence // nil: nothing to shut
+	work  *slog.Logger // what it does, beside errors
+	fence *fence       // nil: nothing to shut
 }
 
 // Infof implements pebble.Logger.
-func (l pebbleLogger) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
+func (l pebbleLogger) Infof(format string, args ...any) { l.work.Debug(fmt.Sprintf(format, args...)) }
 
 // Errorf implements pebble.Logger.
 func (l pebbleLogger) Errorf(format string, args ...any) { l.log.Error(fmt.Sprintf(format, args...)) }

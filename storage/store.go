@@ -73,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	f := newFence(o)
-	po := pebbleOptions(o, f, pebbleLogger{o.EngineLogger, f})
+	po := pebbleOptions(o, f, pebbleLogger{o.Logger, o.EngineLogger, f})
 	s := &Store{opt: o, log: o.Logger, id: id, fence: f, queue: newQueue(o), tails: tails{budget: o.TailCacheBytes},
 		health: health{latch: o.HealthLatch, now: o.Now}, loads: newGate(o.MaxLoads), deletes: newGate(o.MaxDeletes), open: map[string]*Topic{}}
 	s.objects = newObjects(o.Bucket, id.UUID)
@@ -94,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
+	s.guardSpace()
 	s.offloader = startOffloader(s)
 	s.flusher = startFlusher(s, s.committer.epoch-1, m.Garbage)
 	s.committer.start()
