@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,8 @@ type Broker struct {
 	dynamic  *dynamic
 	log      *slog.Logger
 	started  time.Time
+	bucket   Bucket     // nil = none is configured
+	engine   *engineLog // of the database
 	store    *storage.Store
 	registry *topic.Registry
 	server   *conn.Server
@@ -82,10 +85,11 @@ func Start(ctx context.Context, cfg Config) (_ *Broker, err error) {
 	if b.http, err = listen(cfg.Bind, cfg.WebPort, "web-port"); err != nil {
 		return b, err
 	}
-	b.store, err = storage.Open(ctx, storage.Options{
-		Dir: cfg.Spool, Logger: b.log, Sync: cfg.Sync, Ledger: cfg.Ledger, CursorFlushInterval: cfg.CursorFlushInterval, Now: b.cfg.Now,
-	})
-	if err != nil {
+	if err := b.openBucket(ctx); err != nil {
+		return b, err
+	}
+	b.engine = newEngineLog(filepath.Join(cfg.Spool, storage.LogsDir), b.cfg.Now, b.log)
+	if b.store, err = storage.Open(ctx, b.storageOptions()); err != nil {
 		return b, err
 	}
 	b.dynamic = &dynamic{b: b, turn: make(chan struct{}, 1)}
@@ -134,12 +138,60 @@ func listen(bind string, port int, key string) (net.Listener, error) {
 	return l, nil
 }
 
+// bucketPatience is how long the object store may take to answer at the start.
+const bucketPatience = 10 * time.Second
+
+// openBucket opens the configured object store, and fails when it does not answer: better now than when a topic is read.
+func (b *Broker) openBucket(ctx context.Context) error {
+	url := b.cfg.OffloadBucket
+	if url == "" {
+		return nil
+	}
+	if b.cfg.OpenBucket == nil {
+		return &ConfigError{Source: "configuration", Key: "offload-bucket", Text: "this program has no object stores built in; leave it empty"}
+	}
+	// A driver may go on using the context for its credentials.
+	bucket, err := b.cfg.OpenBucket(context.WithoutCancel(ctx), url)
+	if err != nil {
+		return &ConfigError{Source: "configuration", Key: "offload-bucket", Text: err.Error()}
+	}
+	b.bucket = bucket
+	ctx, cancel := context.WithTimeout(ctx, bucketPatience)
+	defer cancel()
+	if err := b.bucket.Check(ctx); err != nil {
+		return fmt.Errorf("the object store of offload-bucket does not answer as it should: %w; check its URL, its credentials and the network", err)
+	}
+	return nil
+}
+
+func (b *Broker) storageOptions() storage.Options {
+	c := &b.cfg
+	o := storage.Options{
+		Dir: c.Spool, Logger: b.log, EngineLogger: b.engine.logger(), Now: c.Now,
+		Sync: c.Sync, Ledger: c.Ledger, CursorFlushInterval: c.CursorFlushInterval, StoreDeadline: c.StoreDeadline,
+		MinFreeBytes: orNone(c.MinFreeBytes), MinFreeInodes: orNone(c.MinFreeInodes), HealthLatch: cmp.Or(c.HealthLatch, 1),
+		MaxLoads: c.MaxLoads, MaxDeletes: c.MaxDeletes,
+	}
+	if b.bucket != nil {
+		o.Bucket = b.bucket
+	}
+	return o
+}
+
+// orNone turns no limit into what the store calls so.
+func orNone(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
 func (b *Broker) topicOptions() topic.Options {
 	c := b.effective.Load()
 	return topic.Options{
 		Store: b.store, Logger: b.log, Now: c.Now, Cluster: c.Cluster, Defaults: c.Defaults,
 		MaxPartitions: c.MaxPartitions, FailoverDelay: c.FailoverDelay, BatchIndexAck: c.BatchIndexAck,
-		Sweep: time.Minute, ExpiryCheck: c.ExpiryCheck, QuotaCheck: c.QuotaCheck, InactiveCheck: c.InactiveCheck, ProducerMemory: c.ProducerMemory,
+		Sweep: time.Minute, ExpiryCheck: c.ExpiryCheck, QuotaCheck: c.QuotaCheck, InactiveCheck: c.InactiveCheck, CompactionCheck: c.CompactionCheck, ProducerMemory: c.ProducerMemory,
 	}
 }
 

@@ -1,12 +1,14 @@
 package broker
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"spoolctl/broker/auth"
 	"spoolctl/broker/topic"
 	"spoolctl/storage"
+	"spoolctl/storage/offload"
 )
 
 // Config is the daemon's configuration. DefaultConfig gives the defaults; settings.go
@@ -39,8 +41,17 @@ type Config struct {
 	FailoverDelay time.Duration
 	StopDeadline  time.Duration // a stop that takes longer turns into a hard one
 
+	CompactionCheck time.Duration // how often topics are looked at for being compacted; 0 = never
+
 	CursorFlushInterval time.Duration
 	Ledger              storage.LedgerLimits
+	StoreDeadline       time.Duration // how long a message may wait to be stored before it is refused
+	MinFreeBytes        int64         // messages are refused while less is free on the spool's disk; 0 = never, as the next
+	MinFreeInodes       int64
+	HealthLatch         time.Duration // how long damage that was read makes the daemon unhealthy; 0 = not at all, -1 = until it is started again
+	MaxLoads            int           // topics that are loaded at a time; 0 = no limit, as the next
+	MaxDeletes          int
+	OffloadBucket       string // URL of the object store that ledgers are offloaded to; empty = none
 
 	LogLevel slog.Level
 
@@ -50,8 +61,18 @@ type Config struct {
 	Auth       auth.Authenticator // nil = everybody is anonymous
 	Authorizer auth.Authorizer    // nil = everything is allowed
 	Now        func() time.Time   // nil = time.Now
+	// OpenBucket opens the object store of a URL; nil = there is none to be had.
+	OpenBucket func(ctx context.Context, url string) (Bucket, error)
 	// Ready is called once when clients can connect.
 	Ready func(e Endpoint)
+}
+
+// Bucket is an open object store. The daemon closes it.
+type Bucket interface {
+	offload.Bucket
+	// Check returns an error when it cannot be reached.
+	Check(ctx context.Context) error
+	Close() error
 }
 
 // DefaultConfig is what holds when nothing is configured; the numbers are Pulsar's. Unlike in Pulsar nothing is deleted by
@@ -64,10 +85,14 @@ func DefaultConfig() Config {
 			AutoCreateTopics: true, DefaultPartitions: 1, AutoCreateSubscriptions: true,
 			UnackedPerConsumer: 50_000, UnackedPerSubscription: 200_000,
 			QuotaPolicy: topic.QuotaHold, InactiveMode: topic.InactiveNoSubscriptions, InactiveAfter: time.Minute,
+			OffloadAfter: -1, OffloadLag: 4 * time.Hour,
 		},
 		ExpiryCheck: 5 * time.Minute, QuotaCheck: time.Minute, InactiveCheck: time.Minute, ProducerMemory: 6 * time.Hour,
 		KeepAlive: 30 * time.Second, FailoverDelay: time.Second, StopDeadline: 30 * time.Second,
+		CompactionCheck:     time.Minute,
 		CursorFlushInterval: 100 * time.Millisecond,
 		Ledger:              storage.LedgerLimits{MaxEntries: 50_000, MaxBytes: 2 << 30, MaxAge: 4 * time.Hour},
+		StoreDeadline:       30 * time.Second, MinFreeBytes: 512 << 20, MinFreeInodes: 1000, HealthLatch: 5 * time.Minute,
+		MaxLoads: 5000,
 	}
 }

@@ -24,7 +24,7 @@ func write(t *testing.T, name, content string) string {
 
 func TestConfigSources(t *testing.T) {
 	s := broker.Sources{
-		PulsarConf: write(t, "standalone.conf", "# comment\nbrokerServicePort=1\nwebServicePort=2\nmaxMessageSize=1048576\nzooKeeper=x\ndefaultRetentionSizeInMB=3\nclusterName=\nbindAddress=0.0.0.0\n"),
+		PulsarConf: write(t, "standalone.conf", "# comment\nbrokerServicePort=1\nwebServicePort=2\nmaxMessageSize=1048576\nzooKeeper=x\ndefaultRetentionSizeInMB=3\nclusterName=\nbindAddress=0.0.0.0\nmanagedLedgerOffloadDeletionLagMs=60000\nmanagedLedgerOffloadAutoTriggerSizeThresholdBytes=7\nbrokerServiceCompactionThresholdInBytes=8\nmaxConcurrentTopicLoadRequest=9\n"),
 		File:       write(t, "spoold.yaml", "web-port: 3\nkeep-alive: 5s\nmaxProducersPerTopic: 7\n"),
 		Environ:    []string{"SPOOLD_KEEP_ALIVE=6s", "HOME=/x"},
 		Flags:      map[string]string{"bind": "127.0.0.9"},
@@ -34,7 +34,7 @@ func TestConfigSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.Port != 1 || cfg.WebPort != 3 || cfg.MaxMessageSize != 1<<20 || cfg.KeepAlive != 6*time.Second || cfg.Bind != "127.0.0.9" ||
-		cfg.RetentionSize != 3<<20 || cfg.Cluster != "standalone" || cfg.MaxProducersPerTopic != 7 {
+		cfg.OffloadLag != time.Minute || cfg.OffloadAfter != 7 || cfg.CompactAfter != 8 || cfg.MaxLoads != 9 || cfg.RetentionSize != 3<<20 || cfg.Cluster != "standalone" || cfg.MaxProducersPerTopic != 7 {
 		t.Errorf("%+v", cfg)
 	}
 	from := map[string]string{}
@@ -54,6 +54,8 @@ func TestConfigErrorsSayWhatToDo(t *testing.T) {
 		"port: 70000":        "want a number from 0 to 65535",
 		"keep-alive: soon":   "want a duration like 30s",
 		"sync: sometimes":    "want batch",
+		"store-deadline: 0":  "want a duration of more than 0",
+		"min-free-space: -1": "want a number of at least 0",
 		"port: [1, 2]":       "single value",
 		"batch-index-ack: 1": "want one of false, true",
 	} {

@@ -4,6 +4,6 @@
 //
 // The parts are in the folders below: conn (the binary protocol), topic (names, topics,
 // producers, subscriptions), dispatch (who gets which message), auth (who a client is),
-// fault (typed refusals), meter (rates). This package has the wiring and the
-// configuration only.
+// fault (typed refusals), meter (rates). This package has the wiring, the
+// configuration and the database's log only.
 package broker

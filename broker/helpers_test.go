@@ -41,7 +41,8 @@ func (w testLog) Write(p []byte) (int, error) {
 // daemon is a broker of one test.
 type daemon struct {
 	*broker.Broker
-	t *testing.T
+	t  *testing.T
+	at string // of the binary port, when there is no Broker
 }
 
 // config is what tests start a daemon with.
@@ -87,7 +88,12 @@ func (d *daemon) stop() {
 	d.Broker = nil
 }
 
-func (d *daemon) address() string { return fmt.Sprintf("127.0.0.1:%d", d.Endpoint().Port) }
+func (d *daemon) address() string {
+	if d.at != "" {
+		return d.at
+	}
+	return fmt.Sprintf("127.0.0.1:%d", d.Endpoint().Port)
+}
 
 // client makes an official client that is closed before the daemon.
 func (d *daemon) client() pulsar.Client {

@@ -40,18 +40,23 @@ func (g *gate) open() {
 	}
 }
 
-// TestStuckDisk: what a disk that does not answer keeps waiting for too long is refused so that the client tries again, and
-// nothing is lost or out of order then.
-func TestStuckDisk(t *testing.T) {
+// served is the binary protocol over a store with options of a test's own.
+type served struct {
+	t        *testing.T
+	store    *storage.Store
+	registry *topic.Registry
+	address  string
+}
+
+func serve(t *testing.T, o storage.Options, d topic.Defaults) *served {
+	t.Helper()
 	ctx := context.Background()
-	g := &gate{}
-	store, err := storage.Open(ctx, storage.Options{
-		Dir: t.TempDir(), FS: errorfs.Wrap(vfs.Default, g), QueueOps: 4, StoreDeadline: 50 * time.Millisecond,
-	})
+	o.Dir = t.TempDir()
+	store, err := storage.Open(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := topic.New(ctx, topic.Options{Store: store, Defaults: topic.Defaults{AutoCreateTopics: true, Deduplicate: true}})
+	registry, err := topic.New(ctx, topic.Options{Store: store, Defaults: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,25 +65,39 @@ func TestStuckDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
-		g.open()
-		for _, end := range []func(context.Context) error{registry.Close, server.Close, func(context.Context) error { return <-served }, store.Close} {
+		for _, end := range []func(context.Context) error{registry.Close, server.Close, func(context.Context) error { return <-done }, store.Close} {
 			if err := end(ctx); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	nc, err := net.Dial("tcp4", l.Addr().String())
+	return &served{t, store, registry, l.Addr().String()}
+}
+
+// raw connects a client that ends with the test.
+func (x *served) raw() *raw {
+	x.t.Helper()
+	nc, err := net.Dial("tcp4", x.address)
 	if err != nil {
-		t.Fatal(err)
+		x.t.Fatal(err)
 	}
-	defer nc.Close()
+	x.t.Cleanup(func() { nc.Close() })
 	if err := nc.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
+		x.t.Fatal(err)
 	}
-	r := &raw{t, nc, wire.NewFrameReader(nc, 10<<20)}
+	return &raw{x.t, nc, wire.NewFrameReader(nc, 10<<20)}
+}
+
+// TestStuckDisk: what a disk that does not answer keeps waiting for too long is refused so that the client tries again, and
+// nothing is lost or out of order then.
+func TestStuckDisk(t *testing.T) {
+	g := &gate{}
+	x := serve(t, storage.Options{FS: errorfs.Wrap(vfs.Default, g), QueueOps: 4, StoreDeadline: 50 * time.Millisecond}, topic.Defaults{AutoCreateTopics: true, Deduplicate: true})
+	t.Cleanup(g.open) // before the store is closed
+	r := x.raw()
 	r.connect()
 	name := newTopic()
 	r.last(name, "p")
@@ -114,7 +133,7 @@ func TestStuckDisk(t *testing.T) {
 			t.Fatalf("%v", c)
 		}
 	}
-	tp, err := registry.Get(ctx, mustTopic(t, name))
+	tp, err := x.registry.Get(context.Background(), mustTopic(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,16 @@ func settings() []setting {
 		bigKey("ledger-max-entries", func(c *Config) *int64 { return &c.Ledger.MaxEntries }, 1, 1, "managedLedgerMaxEntriesPerLedger"),
 		bigKey("ledger-max-bytes", func(c *Config) *int64 { return &c.Ledger.MaxBytes }, 1, 1),
 		timeKey("ledger-max-age", func(c *Config) *time.Duration { return &c.Ledger.MaxAge }, time.Minute, "managedLedgerMaxLedgerRolloverTimeMinutes"),
+		someTimeKey("store-deadline", func(c *Config) *time.Duration { return &c.StoreDeadline }, time.Second),
+		bigKey("min-free-space", func(c *Config) *int64 { return &c.MinFreeBytes }, 0, 1),
+		bigKey("min-free-inodes", func(c *Config) *int64 { return &c.MinFreeInodes }, 0, 1),
+		timeKey("health-latch", func(c *Config) *time.Duration { return &c.HealthLatch }, time.Second),
+		numberKey("max-concurrent-loads", func(c *Config) *int { return &c.MaxLoads }, 0, 1<<20, "maxConcurrentTopicLoadRequest"),
+		numberKey("max-concurrent-deletes", func(c *Config) *int { return &c.MaxDeletes }, 0, 1<<20),
+		textKey("offload-bucket", func(c *Config) *string { return &c.OffloadBucket }),
+		live(bigKey("offload-threshold", func(c *Config) *int64 { return &c.OffloadAfter }, -1, 1, "managedLedgerOffloadAutoTriggerSizeThresholdBytes")),
+		live(timeKey("offload-deletion-lag", func(c *Config) *time.Duration { return &c.OffloadLag }, time.Millisecond, "managedLedgerOffloadDeletionLagMs")),
+		live(bigKey("compaction-threshold", func(c *Config) *int64 { return &c.CompactAfter }, 0, 1, "brokerServiceCompactionThresholdInBytes")),
 		live(timeKey("retention-time", func(c *Config) *time.Duration { return &c.RetentionTime }, time.Minute, "defaultRetentionTimeInMinutes")),
 		live(bigKey("retention-size", func(c *Config) *int64 { return &c.RetentionSize }, -1, 1<<20, "defaultRetentionSizeInMB")),
 		live(timeKey("message-ttl", func(c *Config) *time.Duration { return &c.MessageTTL }, time.Second, "ttlDurationDefaultInSeconds")),
@@ -74,6 +84,7 @@ func settings() []setting {
 		timeKey("expiry-check-interval", func(c *Config) *time.Duration { return &c.ExpiryCheck }, time.Minute, "messageExpiryCheckIntervalInMinutes"),
 		timeKey("backlog-quota-check-interval", func(c *Config) *time.Duration { return &c.QuotaCheck }, time.Second, "backlogQuotaCheckIntervalInSeconds"),
 		timeKey("inactive-check-interval", func(c *Config) *time.Duration { return &c.InactiveCheck }, time.Second, "brokerDeleteInactiveTopicsFrequencySeconds"),
+		timeKey("compaction-check-interval", func(c *Config) *time.Duration { return &c.CompactionCheck }, time.Second, "brokerServiceCompactionMonitorIntervalInSeconds"),
 		levelKey(),
 	}
 }
@@ -170,6 +181,22 @@ func timeKey(name string, at func(*Config) *time.Duration, unit time.Duration, p
 			return at(c).String()
 		},
 	}
+}
+
+// someTimeKey is a timeKey that must be more than 0.
+func someTimeKey(name string, at func(*Config) *time.Duration, unit time.Duration, pulsar ...string) setting {
+	s := timeKey(name, at, unit, pulsar...)
+	set := s.set
+	s.set = func(c *Config, v string, foreign bool) error {
+		if err := set(c, v, foreign); err != nil {
+			return err
+		}
+		if *at(c) <= 0 {
+			return fmt.Errorf("want a duration of more than 0")
+		}
+		return nil
+	}
+	return s
 }
 
 func boolKey(name string, at func(*Config) *bool, pulsar ...string) setting {

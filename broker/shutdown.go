@@ -53,6 +53,10 @@ func (b *Broker) stages() []stage {
 			}
 			return nil
 		}},
+		{"end compactions and upkeep", func(context.Context) error {
+			b.registry.Rest()
+			return nil
+		}},
 		{"finish publishes and close topics", b.registry.Close},
 		{"close connections", b.server.Close},
 		{"end the listeners", func(context.Context) error {
@@ -68,7 +72,19 @@ func (b *Broker) stages() []stage {
 			return err
 		}},
 		{"close the spool", b.store.Close},
+		{"close the object store and the database's log", func(context.Context) error { return b.closeResources() }},
 	}
+}
+
+// closeResources closes what the store used.
+func (b *Broker) closeResources() error {
+	if b.engine != nil {
+		b.engine.close()
+	}
+	if b.bucket != nil {
+		return b.bucket.Close()
+	}
+	return nil
 }
 
 // abandon undoes a start that failed half-way.
@@ -95,5 +111,6 @@ func (b *Broker) abandon() error {
 	if b.store != nil {
 		errs = append(errs, b.store.Close(ctx))
 	}
+	errs = append(errs, b.closeResources())
 	return errors.Join(errs...)
 }

@@ -12,8 +12,8 @@ import (
 func (s *Server) brokerRoutes() []route {
 	self := func(context.Context, *call) (any, error) { return []string{s.host()}, nil }
 	ok := func(context.Context, *call) (any, error) {
-		if err := s.o.Store.Health(); err != nil {
-			return nil, fault.Wrap(fault.NotReady, err, "the spool cannot be written; see the broker's log")
+		if reason := s.ailment(); reason != "" {
+			return nil, fault.New(fault.NotReady, "%s", reason)
 		}
 		return text("ok"), nil
 	}

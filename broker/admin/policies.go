@@ -66,11 +66,11 @@ func policies() []policy {
 		{namespace: "persistence", topic: "persistence", field: "persistence", check: checkPersistence, inert: true},
 		{namespace: "persistence/bookieAffinity", field: "bookieAffinityGroup", check: object, inert: true},
 		{namespace: "deduplicationSnapshotInterval", topic: "deduplicationSnapshotInterval", field: "deduplicationSnapshotIntervalSeconds", check: whole(0, ""), inert: true},
-		{namespace: "compactionThreshold", topic: "compactionThreshold", field: "compaction_threshold", check: whole(0, ""), inert: true},
-		{namespace: "offloadThreshold", field: "offload_threshold", check: whole(ever, ""), inert: true},
+		{namespace: "compactionThreshold", topic: "compactionThreshold", field: "compaction_threshold", check: whole(0, "")},
+		{namespace: "offloadThreshold", field: "offload_threshold", check: whole(ever, "")},
 		{namespace: "offloadThresholdInSeconds", field: "offload_threshold_in_seconds", check: whole(ever, "Invalid value for offloadThresholdInSecond"), inert: true},
-		{namespace: "offloadDeletionLagMs", field: "offload_deletion_lag_ms", check: whole(0, ""), inert: true},
-		{namespace: "offloadPolicies", topic: "offloadPolicies", field: "offload_policies", check: object, inert: true},
+		{namespace: "offloadDeletionLagMs", field: "offload_deletion_lag_ms", check: whole(0, "")},
+		{namespace: "offloadPolicies", topic: "offloadPolicies", field: "offload_policies", check: checkOffload},
 		{namespace: "replication", topic: "replication", field: "replication_clusters", check: texts, inert: true},
 		{namespace: "subscriptionAuthMode", field: "subscription_auth_mode", check: oneOf("None", "Prefix"), unset: `"None"`, inert: true},
 		{namespace: "antiAffinity", field: "antiAffinityGroup", check: word, inert: true},
@@ -217,6 +217,14 @@ func checkInactive(_ string, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, fault.New(fault.Precondition, "maxInactiveDurationSeconds must be 1 or more")
 	}
 	return raw, nil
+}
+
+// checkOffload takes all of Pulsar's fields; which object store it is, is this daemon's configuration.
+func checkOffload(_ string, raw json.RawMessage) (json.RawMessage, error) {
+	return kept[struct {
+		After *int64 `json:"managedLedgerOffloadThresholdInBytes"`
+		Lag   *int64 `json:"managedLedgerOffloadDeletionLagInMillis"`
+	}]("", raw)
 }
 
 func checkPersistence(_ string, raw json.RawMessage) (json.RawMessage, error) {

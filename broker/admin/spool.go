@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -33,11 +34,24 @@ type health struct {
 
 func (s *Server) health(context.Context, *call) (any, error) {
 	h := health{Status: "ok", Spool: s.o.Store.Dir(), UUID: s.o.Store.Identity().UUID}
-	if healthy := s.o.Store.Health() == nil; !healthy { // why is in the log
-		h.Status, h.Reason = "unhealthy", "the spool cannot be written; see the broker's log"
+	if reason := s.ailment(); reason != "" {
+		h.Status, h.Reason = "unhealthy", reason
 		return &reply{status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"application/json"}}, body: mustJSON(h)}, nil
 	}
 	return h, nil
+}
+
+// ailment says what is wrong with the spool, empty when nothing is. Details are for the log: anybody may ask for health.
+func (s *Server) ailment() string {
+	err := s.o.Store.Health()
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, new(*storage.NoSpaceError)):
+		return "the disk is nearly full and messages are refused; make room, or lower min-free-space"
+	default:
+		return "the spool cannot be written; see the broker's log"
+	}
 }
 
 // checkpoint is a hard-link copy of the spool, on the broker's machine.

@@ -53,6 +53,10 @@ func (s *Server) topicRoutes(domain string) []route {
 		on("POST "+one+"/terminate", s.terminate),
 		on("DELETE "+one+"/truncate", s.truncate),
 		on("PUT "+one+"/unload", s.unload),
+		on("PUT "+one+"/compaction", s.compact),
+		on("GET "+one+"/compaction", s.compactionStatus),
+		on("PUT "+one+"/offload", s.offload),
+		on("GET "+one+"/offload", s.offloadStatus),
 	}
 }
 
@@ -169,7 +173,7 @@ func (s *Server) internalInfo(ctx context.Context, _ *call, name wire.TopicName)
 			info.CreationDate = topic.TimeText(l.Created)
 		}
 		info.ModificationDate = topic.TimeText(l.Created)
-		li := ledgerInfo{LedgerID: l.ID}
+		li := ledgerInfo{LedgerID: l.ID, IsOffloaded: l.Object != ""}
 		if !l.Closed.IsZero() {
 			closed := l.Closed.UnixMilli()
 			li.Entries, li.Size, li.Timestamp = &l.Entries, &l.Bytes, &closed

@@ -17,7 +17,7 @@ func (c *Conn) lastMessageID(m *pb.CommandGetLastMessageId) {
 		return
 	}
 	c.task(func(ctx context.Context) {
-		id, err := x.Sub.Topic().LastMessageID(ctx)
+		id, err := x.LastMessageID(ctx)
 		if err != nil {
 			c.refuse(request, err)
 			return

@@ -126,11 +126,11 @@ func (c *Conn) addConsumer(ctx context.Context, name wire.TopicName, m *pb.Comma
 	}
 	o := topic.SubscribeOptions{
 		Name: m.GetSubscription(), Durable: m.GetDurable(), Earliest: m.GetInitialPosition() == pb.CommandSubscribe_Earliest,
-		Rollback: time.Duration(min(m.GetStartMessageRollbackDurationSec(), 1<<32)) * time.Second, ReadCompacted: m.GetReadCompacted(),
+		Rollback:   time.Duration(min(m.GetStartMessageRollbackDurationSec(), 1<<32)) * time.Second,
 		Replicated: m.GetReplicateSubscriptionState(), Properties: keyValues(m.GetSubscriptionProperties()),
 		Consumer: dispatch.ConsumerOptions{
 			ID: m.GetConsumerId(), Name: m.GetConsumerName(), Type: m.GetSubType(), Priority: m.GetPriorityLevel(),
-			Partition: int32(name.Partition()), Metadata: keyValues(m.GetMetadata()),
+			Partition: int32(name.Partition()), ReadCompacted: m.GetReadCompacted(), Metadata: keyValues(m.GetMetadata()),
 			Address: c.nc.RemoteAddr().String(), Version: c.version,
 			Epoch: m.GetConsumerEpoch(), HasEpoch: m.ConsumerEpoch != nil,
 			Connected: time.Now(), Outlet: c,

@@ -50,13 +50,15 @@ type ConsumerOptions struct {
 	Ranges     []KeyRange
 	Sticky     bool // Key_Shared with fixed Ranges
 	OutOfOrder bool // Key_Shared that does not keep the order of a key
-	Metadata   map[string]string
-	Address    string // the client's, like "127.0.0.1:5000"
-	Version    string // the client's CONNECT client_version
-	Epoch      uint64 // consumer_epoch of SUBSCRIBE
-	HasEpoch   bool
-	Connected  time.Time
-	Outlet     Outlet
+	// ReadCompacted: of what was compacted only the last message of each key; exclusive and failover consumers only.
+	ReadCompacted bool
+	Metadata      map[string]string
+	Address       string // the client's, like "127.0.0.1:5000"
+	Version       string // the client's CONNECT client_version
+	Epoch         uint64 // consumer_epoch of SUBSCRIBE
+	HasEpoch      bool
+	Connected     time.Time
+	Outlet        Outlet
 }
 
 // Consumer is one attached consumer. The dispatcher's lock guards the fields below

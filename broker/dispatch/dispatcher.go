@@ -27,6 +27,8 @@ const (
 // Source is where a subscription's entries come from; *storage.Cursor is one.
 type Source interface {
 	Pending(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []storage.PendingEntry) ([]storage.PendingEntry, wire.Position, error)
+	// PendingCompacted is Pending for consumers of the compacted topic.
+	PendingCompacted(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []storage.PendingEntry) ([]storage.PendingEntry, wire.Position, error)
 	MarkDelete() wire.Position
 	Acked(p wire.Position) bool
 }

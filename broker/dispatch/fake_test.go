@@ -79,6 +79,11 @@ func (l *log) Pending(_ context.Context, from wire.Position, n, _ int, dst []sto
 	return dst, wire.Position{Ledger: 1, Entry: at}, nil
 }
 
+// PendingCompacted implements dispatch.Source: nothing was compacted.
+func (l *log) PendingCompacted(ctx context.Context, from wire.Position, n, bytes int, dst []storage.PendingEntry) ([]storage.PendingEntry, wire.Position, error) {
+	return l.Pending(ctx, from, n, bytes, dst)
+}
+
 // MarkDelete implements dispatch.Source.
 func (l *log) MarkDelete() wire.Position {
 	l.mu.Lock()

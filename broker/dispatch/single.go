@@ -193,7 +193,11 @@ func (d *single) step() bool {
 	from, gen, n := d.read, d.gen, d.entriesFor(c.permits)
 	d.mu.Unlock()
 
-	got, next, err := d.Source.Pending(d.ctx, from, n, readBytes, d.buf[:0])
+	read := d.Source.Pending
+	if c.ReadCompacted {
+		read = d.Source.PendingCompacted
+	}
+	got, next, err := read(d.ctx, from, n, readBytes, d.buf[:0])
 	d.buf = got
 
 	d.mu.Lock()

@@ -1,8 +1,11 @@
 package export
 
 import (
+	"errors"
 	"maps"
 	"slices"
+
+	"spoolctl/storage"
 )
 
 // brokerFamilies writes the broker's totals and counts by namespace.
@@ -58,11 +61,15 @@ func (o *Options) brokerFamilies(w *writer, rows []topicRow) {
 
 func (o *Options) storeFamilies(w *writer, base string, one func(name, kind, help, labels string, v float64)) {
 	s := o.Store.Stats()
-	healthy := 1.0
-	if o.Store.Health() != nil {
+	healthy, full := 1.0, 0.0
+	if err := o.Store.Health(); err != nil {
 		healthy = 0
+		if errors.As(err, new(*storage.NoSpaceError)) {
+			full = 1
+		}
 	}
 	one("spoold_store_healthy", gauge, "1 while the spool can be written.", base, healthy)
+	one("spoold_store_full", gauge, "1 while messages are refused because the disk is nearly full.", base, full)
 	one("spoold_store_batches_total", counter, "Batches committed.", base, float64(s.Batches))
 	one("spoold_store_entries_total", counter, "Entries committed.", base, float64(s.Entries))
 	one("spoold_store_bytes_total", counter, "Bytes of payload committed.", base, float64(s.Bytes))

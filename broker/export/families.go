@@ -73,7 +73,7 @@ func topicFamilies() []topicFamily {
 		perStored("spoold_topic_messages", "Messages stored.", func(r *topicRow) float64 { return float64(r.storedMessages) }),
 		perStored("spoold_topic_ledgers", "Ledgers of the topic.", func(r *topicRow) float64 { return float64(r.ledgers) }),
 		perStored("pulsar_storage_write_rate", "Entries written, per second.", func(r *topicRow) float64 { return r.rateWrites }).withZero(),
-		perStored("pulsar_storage_offloaded_size", "Bytes in object storage; this daemon keeps everything in the spool.", func(*topicRow) float64 { return 0 }),
+		perStored("pulsar_storage_offloaded_size", "Bytes of payload that are in the object store, whether they are in the spool too or not.", func(r *topicRow) float64 { return float64(r.offloadedBytes) }),
 		{family: family{"pulsar_average_msg_size", gauge, "Bytes of a message, on average of the last seconds; absent while nothing is published."}, value: func(r *topicRow) (float64, bool) {
 			return r.bytesIn / r.rateIn, r.rateIn > 0
 		}},

@@ -19,6 +19,7 @@ type topicRow struct {
 	rateIn, bytesIn, rateOut, bytesOut         float64
 	inMessages, inBytes, outMessages, outBytes int64
 	storedEntries, storedMessages, storedBytes int64
+	offloadedBytes                             int64
 	ledgers                                    int
 	rateWrites                                 float64
 	sizes, latencies                           meter.Counts // of the last whole minute: bytes, microseconds
@@ -58,6 +59,7 @@ func collect(reg *topic.Registry, cluster string, now time.Time) []topicRow {
 		if st := t.Storage(); st != nil {
 			s := st.Stats()
 			r.storedEntries, r.storedMessages, r.storedBytes, r.ledgers = s.Entries, s.Messages, s.Bytes, s.Ledgers
+			r.offloadedBytes = t.Offloaded()
 			r.rateWrites, _ = t.Writes.Rate(now)
 			r.quotaSize, _ = t.Policies().QuotaSize()
 			r.sizes, r.latencies = t.Writes.Sizes(now), t.Writes.Latencies(now)

@@ -2,11 +2,13 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 
 	"spoolctl/broker/fault"
+	"spoolctl/storage"
 	"spoolctl/wire/pb"
 )
 
@@ -29,6 +31,9 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions) (*Producer, 
 		return nil, err
 	}
 	if err := t.checkQuota(); err != nil {
+		return nil, err
+	}
+	if err := t.checkSpace(); err != nil {
 		return nil, err
 	}
 	done, err := t.deduplicate(ctx, p)
@@ -63,6 +68,16 @@ func (t *Topic) checkEncryption(encrypted bool) error {
 		return fault.New(fault.Precondition, "Encryption is required in %s", t.name)
 	}
 	return nil
+}
+
+// checkSpace refuses producers, with NotReady, while the store takes no entries for want of space. Where the spool is and
+// how much is free is in the log.
+func (t *Topic) checkSpace() error {
+	var full *storage.NoSpaceError
+	if t.store == nil || !errors.As(t.r.store.Health(), &full) {
+		return nil
+	}
+	return fault.New(fault.NotReady, "the broker's disk is nearly full: it takes no messages until there is room; try again then")
 }
 
 // admit decides by the access mode, and puts p where it belongs. kick are the producers

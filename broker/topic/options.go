@@ -25,6 +25,8 @@ type Options struct {
 	ExpiryCheck   time.Duration // how often messages and subscriptions are looked at for their age
 	QuotaCheck    time.Duration // how often backlogs are compared with their quotas
 	InactiveCheck time.Duration // how often topics are looked at for being in use
+	// CompactionCheck is how often it is looked how much came since the last compaction.
+	CompactionCheck time.Duration
 
 	ProducerMemory time.Duration // for how long deduplication remembers a producer that stores nothing; 0 = for ever
 }
@@ -59,6 +61,11 @@ type Defaults struct {
 	DeleteInactive bool          // topics that nobody uses are deleted
 	InactiveMode   string        // which: one of the Inactive constants; empty = InactiveNoSubscriptions
 	InactiveAfter  time.Duration // after so long
+
+	CompactAfter int64 // bytes published since its last compaction make a topic be compacted; 0 = it is not by itself
+
+	OffloadAfter int64         // bytes of a topic that stay in the spool, what is older goes to the object store; negative = nothing goes by itself
+	OffloadLag   time.Duration // how long what is offloaded stays in the spool too; negative = for ever
 }
 
 func (o Options) withDefaults() Options {
@@ -116,6 +123,9 @@ func (d Defaults) document() map[string]json.RawMessage {
 		fieldDeduplication:      d.Deduplicate,
 		fieldSync:               sync,
 		fieldQuotas:             quotas,
+		fieldCompaction:         d.CompactAfter,
+		fieldOffloadAfter:       d.OffloadAfter,
+		fieldOffloadLag:         milliseconds(d.OffloadLag),
 		fieldInactive:           inactiveRule{Mode: mode, Seconds: d.InactiveAfter.Seconds(), Delete: d.DeleteInactive},
 	} {
 		raw, err := json.Marshal(v)
@@ -133,6 +143,14 @@ func units(d, unit time.Duration) float64 {
 		return -1
 	}
 	return float64(d) / float64(unit)
+}
+
+// milliseconds counts a duration; a negative one means for ever.
+func milliseconds(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Milliseconds()
 }
 
 func megabytes(n int64) float64 {

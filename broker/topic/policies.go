@@ -31,6 +31,10 @@ const (
 	fieldDeduplication      = "deduplicationEnabled"
 	fieldQuotas             = "backlog_quota_map"
 	fieldInactive           = "inactive_topic_policies"
+	fieldCompaction         = "compaction_threshold"
+	fieldOffloadAfter       = "offload_threshold"
+	fieldOffloadLag         = "offload_deletion_lag_ms"
+	fieldOffload            = "offload_policies"
 	fieldEncryption         = "encryption_required"
 	fieldSync               = "sync" // ours
 	fieldSubscriptionTypes  = "subscription_types_enabled"
@@ -59,6 +63,11 @@ type (
 	retention struct {
 		Minutes float64 `json:"retentionTimeInMinutes"`
 		MB      float64 `json:"retentionSizeInMB"`
+	}
+	// What offload policies say weighs more than the two fields of namespaces, whoever says it.
+	offloadRule struct {
+		After *int64 `json:"managedLedgerOffloadThresholdInBytes"`
+		Lag   *int64 `json:"managedLedgerOffloadDeletionLagInMillis"`
 	}
 	inactiveRule struct {
 		Mode    string  `json:"inactiveTopicDeleteMode"`
@@ -122,6 +131,9 @@ type Policies struct {
 	MaxMessageSize                                                   int // bytes of an entry; 0 = the connection's limit
 	UnackedPerConsumer, UnackedPerSubscription                       int // 0 = no limit
 
+	CompactAfter int64 // bytes published since the last compaction; 0 = it is not compacted by itself
+	Offload      storage.OffloadPolicy
+
 	quotas   []quota
 	inactive inactiveRule
 	types    []string // of subscriptions that are allowed; none = all
@@ -135,6 +147,8 @@ func (l *layers) resolve() (*Policies, error) {
 		ttl, expiry float64
 		sync        string
 		quotas      map[string]backlogQuota
+		lag         int64
+		offload     offloadRule
 	)
 	for _, f := range []struct {
 		field string
@@ -144,6 +158,7 @@ func (l *layers) resolve() (*Policies, error) {
 		{fieldEncryption, &p.Encryption}, {fieldMaxProducers, &p.MaxProducers}, {fieldMaxConsumers, &p.MaxConsumers},
 		{fieldMaxPerSubscription, &p.MaxPerSubscription}, {fieldMaxSubscriptions, &p.MaxSubscriptions}, {fieldMaxMessageSize, &p.MaxMessageSize},
 		{fieldUnackedConsumer, &p.UnackedPerConsumer}, {fieldUnackedSub, &p.UnackedPerSubscription},
+		{fieldCompaction, &p.CompactAfter}, {fieldOffloadAfter, &p.Offload.Threshold}, {fieldOffloadLag, &lag}, {fieldOffload, &offload},
 		{fieldQuotas, &quotas}, {fieldInactive, &p.inactive}, {fieldSubscriptionTypes, &p.types},
 	} {
 		if _, err := l.read(f.field, f.into); err != nil {
@@ -155,6 +170,13 @@ func (l *layers) resolve() (*Policies, error) {
 	if sync == syncNone {
 		p.Sync = storage.SyncNone
 	}
+	if offload.After != nil {
+		p.Offload.Threshold = *offload.After
+	}
+	if offload.Lag != nil {
+		lag = *offload.Lag
+	}
+	p.Offload.DeletionLag = span(float64(lag), time.Millisecond)
 	p.quotas = quotasOf(quotas)
 	return p, nil
 }
@@ -197,6 +219,7 @@ func (t *Topic) refresh(ctx context.Context) error {
 	}
 	t.store.SetTrimPolicy(p.Retention)
 	t.store.SetSync(p.Sync)
+	t.store.SetOffloadPolicy(p.Offload)
 	return t.follow(ctx, p)
 }
 

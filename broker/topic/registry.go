@@ -31,8 +31,10 @@ type Registry struct {
 	schemaLocks *schemaLocks
 	names       atomic.Uint64 // generated producer names
 	started     time.Time
+	background  context.Context // of what is done from time to time, and of compactions
 	stop        context.CancelFunc
 	workers     sync.WaitGroup
+	compacting  chan struct{} // held while a topic is compacted
 }
 
 // slot is a topic's place while it is being loaded, is loaded, or is being closed.
@@ -48,7 +50,7 @@ type slot struct {
 func New(ctx context.Context, o Options) (*Registry, error) {
 	r := &Registry{
 		opt: o.withDefaults(), store: o.Store,
-		slots: make(map[wire.TopicName]*slot), admin: make(chan struct{}, 1), schemaLocks: newSchemaLocks(),
+		slots: make(map[wire.TopicName]*slot), admin: make(chan struct{}, 1), schemaLocks: newSchemaLocks(), compacting: make(chan struct{}, 1),
 	}
 	r.started = r.opt.Now()
 	doc := r.opt.Defaults.document()
@@ -56,13 +58,19 @@ func New(ctx context.Context, o Options) (*Registry, error) {
 	if err := r.createDefaults(ctx); err != nil {
 		return nil, err
 	}
-	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	r.upkeep(ctx)
+	r.background, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	r.upkeep(r.background)
 	return r, nil
 }
 
 // Options are the options in effect.
 func (r *Registry) Options() Options { return r.opt }
+
+// Rest ends what is done in the background: the work that is done from time to time, and compactions. Close does so too.
+func (r *Registry) Rest() {
+	r.stop()
+	r.workers.Wait()
+}
 
 // Close closes every loaded topic; publishes under way are answered. Clients are not told
 // to come back topic by topic: their connections are about to end, and a client that asks
@@ -71,8 +79,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.stop()
-	r.workers.Wait()
+	r.Rest()
 	var errs []error
 	for _, t := range r.Loaded() {
 		if err := r.unload(ctx, t, false); err != nil {

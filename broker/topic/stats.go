@@ -8,6 +8,7 @@ import (
 
 	"spoolctl/broker/dispatch"
 	"spoolctl/broker/fault"
+	"spoolctl/storage"
 	"spoolctl/storage/record"
 	"spoolctl/wire/pb"
 )
@@ -81,6 +82,7 @@ func (t *Topic) Stats(ctx context.Context, o StatsOptions) (*TopicStats, error) 
 		st.MsgDropRate = &dropped
 		return st, nil
 	}
+	t.backgroundStats(st)
 	size := t.store.Stats().Bytes
 	st.StorageSize, st.BacklogSize, st.NonContiguousRanges = &size, &backlog, &ranges
 	if limit, set := t.Policies().QuotaSize(); set {
@@ -213,11 +215,14 @@ func (t *Topic) InternalStats(metadata bool) (*ManagedLedgerInternalStats, error
 		Ledgers: []InternalLedger{}, Cursors: map[string]*InternalCursorStats{}, SchemaLedgers: []InternalLedger{},
 		CompactedLedger: InternalLedger{LedgerID: -1, Entries: -1, Size: -1},
 	}
+	if c := t.store.Compaction(); c.Ledger >= 0 {
+		st.CompactedLedger = InternalLedger{LedgerID: c.Ledger, Entries: c.Entries, Size: c.Bytes}
+	}
 	if t.Terminated() {
 		st.State = "Terminated"
 	}
 	for _, l := range t.store.Ledgers() {
-		il := InternalLedger{LedgerID: l.ID, Entries: l.Entries, Size: l.Bytes}
+		il := InternalLedger{LedgerID: l.ID, Entries: l.Entries, Size: l.Bytes, Offloaded: l.Object != ""}
 		if metadata {
 			il.Metadata = fmt.Sprintf("{messages=%d, created=%s}", l.Messages, TimeText(l.Created))
 		}
@@ -227,6 +232,10 @@ func (t *Topic) InternalStats(metadata bool) (*ManagedLedgerInternalStats, error
 		}
 		st.LastLedgerCreatedTimestamp = TimeText(l.Created)
 		st.Ledgers = append(st.Ledgers, il)
+	}
+	if c := t.store.Cursor(storage.CompactionCursor); c != nil {
+		st.Cursors[c.Name()] = cursorStats(c)
+		st.Cursors[c.Name()].ReadPosition = t.store.Next(c.MarkDelete()).String()
 	}
 	for _, s := range t.Subscriptions() {
 		c := s.cursorStats()
@@ -239,15 +248,21 @@ func (t *Topic) InternalStats(metadata bool) (*ManagedLedgerInternalStats, error
 }
 
 func (s *Subscription) cursorStats() *InternalCursorStats {
-	state := s.cursor.State()
 	snap := s.disp().Snapshot()
+	c := cursorStats(s.cursor)
+	c.ReadPosition, c.Active = snap.ReadPosition.String(), len(snap.Consumers) > 0
+	return c
+}
+
+// cursorStats describes a cursor, but for what its reader knows.
+func cursorStats(cursor *storage.Cursor) *InternalCursorStats {
+	state := cursor.State()
 	c := &InternalCursorStats{
-		MarkDeletePosition: state.MarkDelete.String(), DurableMarkDeletePosition: s.cursor.DurableMarkDelete().String(),
-		ReadPosition: snap.ReadPosition.String(), MessagesConsumedCounter: state.Consumed.Messages,
-		State: "Open", Active: len(snap.Consumers) > 0, TotalNonContiguousRanges: state.Acks.Count(),
+		MarkDeletePosition: state.MarkDelete.String(), DurableMarkDeletePosition: cursor.DurableMarkDelete().String(),
+		MessagesConsumedCounter: state.Consumed.Messages, State: "Open", TotalNonContiguousRanges: state.Acks.Count(),
 		Properties: state.Positions,
 	}
-	if !s.durable {
+	if !cursor.Durable() {
 		c.State = "NoLedger"
 	}
 	if c.Properties == nil {

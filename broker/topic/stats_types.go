@@ -23,6 +23,11 @@ type TopicStats struct {
 	BacklogQuotaLimitSize           *int64                        `json:"backlogQuotaLimitSize,omitempty"` // absent without a quota
 	BacklogQuotaLimitTime           *int64                        `json:"backlogQuotaLimitTime,omitempty"` // seconds
 	NonContiguousRanges             *int                          `json:"nonContiguousDeletedMessagesRanges,omitempty"`
+	OffloadedStorageSize            *int64                        `json:"offloadedStorageSize,omitempty"` // part of storageSize; persistent topics only
+	LastOffloadLedgerID             *int64                        `json:"lastOffloadLedgerId,omitempty"`  // since the topic was loaded, as the next two
+	LastOffloadSuccessTimeStamp     int64                         `json:"lastOffloadSuccessTimeStamp,omitempty"`
+	LastOffloadFailureTimeStamp     int64                         `json:"lastOffloadFailureTimeStamp,omitempty"`
+	Compaction                      *CompactionStats              `json:"compaction,omitempty"`  // absent unless a compaction ended since the topic was loaded
 	MsgDropRate                     *float64                      `json:"msgDropRate,omitempty"` // non-persistent topics only
 	Publishers                      []PublisherStats              `json:"publishers"`
 	WaitingPublishers               int                           `json:"waitingPublishers"`
@@ -32,6 +37,14 @@ type TopicStats struct {
 	TopicEpoch                      *uint64                       `json:"topicEpoch,omitempty"`
 	TopicCreationTimeStamp          int64                         `json:"topicCreationTimeStamp"`
 	LastPublishTimeStamp            int64                         `json:"lastPublishTimeStamp,omitempty"`
+}
+
+// CompactionStats tell of a topic's last compaction.
+type CompactionStats struct {
+	Removed   *int64 `json:"lastCompactionRemovedEventCount,omitempty"` // messages; absent when none succeeded
+	Succeeded int64  `json:"lastCompactionSucceedTimestamp,omitempty"`
+	Failed    int64  `json:"lastCompactionFailedTimestamp,omitempty"`
+	Took      int64  `json:"lastCompactionDurationTimeInMills"`
 }
 
 // PublisherStats is one producer.

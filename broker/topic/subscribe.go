@@ -16,15 +16,14 @@ import (
 
 // SubscribeOptions are a SUBSCRIBE request.
 type SubscribeOptions struct {
-	Name          string
-	Durable       bool
-	Earliest      bool           // where a new subscription starts, when Start is nil
-	Start         *wire.Position // where one that is not durable starts: at this entry
-	Rollback      time.Duration  // start so long before now instead; 0 = not
-	ReadCompacted bool
-	Replicated    bool
-	Properties    map[string]string
-	Consumer      dispatch.ConsumerOptions
+	Name       string
+	Durable    bool
+	Earliest   bool           // where a new subscription starts, when Start is nil
+	Start      *wire.Position // where one that is not durable starts: at this entry
+	Rollback   time.Duration  // start so long before now instead; 0 = not
+	Replicated bool
+	Properties map[string]string
+	Consumer   dispatch.ConsumerOptions
 }
 
 // Subscribe attaches a consumer, making the subscription when there is none and that is
@@ -73,9 +72,9 @@ func (t *Topic) checkSubscribe(o *SubscribeOptions) error {
 	switch {
 	case len(types) > 0 && !slices.Contains(types, o.Consumer.Type.String()):
 		return fault.New(fault.NotAllowed, "Topic[%s] doesn't support %s sub type; allowed are %s", t.name, o.Consumer.Type, strings.Join(types, ", "))
-	case o.ReadCompacted && t.store == nil:
+	case o.Consumer.ReadCompacted && t.store == nil:
 		return fault.New(fault.NotAllowed, "readCompacted only valid on persistent topics")
-	case o.ReadCompacted && !single:
+	case o.Consumer.ReadCompacted && !single:
 		return fault.New(fault.NotAllowed, "readCompacted only allowed on failover or exclusive subscriptions")
 	}
 	if t.store == nil {
@@ -162,6 +161,9 @@ func (t *Topic) CreateSubscription(ctx context.Context, n NewSubscription) error
 // newSubscription makes a subscription; Exists otherwise. Subscriptions of a topic are made one at a time, so that whoever
 // is told that one exists finds it.
 func (t *Topic) newSubscription(ctx context.Context, n NewSubscription) (*Subscription, error) {
+	if n.Name == storage.CompactionCursor {
+		return nil, fault.New(fault.NotAllowed, "%s is the cursor of topic compaction; choose another name", n.Name)
+	}
 	select {
 	case t.making <- struct{}{}:
 		defer func() { <-t.making }()

@@ -18,6 +18,7 @@ func (r *Registry) upkeep(ctx context.Context) {
 		{r.opt.ExpiryCheck, r.CheckExpiry},
 		{r.opt.QuotaCheck, r.CheckQuotas},
 		{r.opt.InactiveCheck, r.CheckInactive},
+		{r.opt.CompactionCheck, r.CheckCompaction},
 	} {
 		if chore.every <= 0 {
 			continue

@@ -44,12 +44,15 @@ type Topic struct {
 	epoch     uint64               // of exclusive access; counts who had it
 	hasEpoch  bool
 	subs      map[string]*Subscription
-	fenced    bool // closing: nobody may join
+	fenced    bool               // closing: nobody may join
+	compact   context.CancelFunc // ends the compaction that runs or waits for its turn; nil = none
 	workers   sync.WaitGroup
 
 	chunks     atomic.Int64
 	lastUse    atomic.Int64 // by a producer or consumer, or that it was loaded; ms since 1970
 	terminated atomic.Bool
+	offloadRan atomic.Bool                     // offloading was asked for since the topic was loaded
+	compacted  atomic.Pointer[lastOfCompacted] // see LastMessageID
 }
 
 func newTopic(r *Registry, name wire.TopicName) *Topic {
@@ -77,7 +80,9 @@ func (t *Topic) start(ctx context.Context, st *storage.Topic) error {
 		return err
 	}
 	for _, c := range st.Cursors() {
-		t.subs[c.Name()] = newSubscription(t, c.Name(), c)
+		if c.Name() != storage.CompactionCursor {
+			t.subs[c.Name()] = newSubscription(t, c.Name(), c)
+		}
 	}
 	t.publishList()
 	return nil
@@ -143,6 +148,9 @@ func (t *Topic) unused() error {
 func (t *Topic) close(ctx context.Context, tell bool) error {
 	t.mu.Lock()
 	t.fenced = true
+	if t.compact != nil {
+		t.compact()
+	}
 	t.mu.Unlock()
 	t.closed.Store(true)
 	if t.feed != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"spoolctl/broker"
+	"spoolctl/storage/offload/bucket"
 )
 
 // options are the collaborators and the flags of the command.
@@ -113,6 +115,13 @@ func (o *options) serve(cmd *cobra.Command) error {
 	cfg, _, _, err := o.load(cmd)
 	if err != nil {
 		return err
+	}
+	cfg.OpenBucket = func(ctx context.Context, url string) (broker.Bucket, error) {
+		b, err := bucket.Open(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
 	}
 	cfg.Ready = func(e broker.Endpoint) {
 		if line, err := json.Marshal(e); err == nil {
