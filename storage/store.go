@@ -215,10 +215,29 @@ func (s *Store) Close(ctx context.Context) error {
 	// A commit that waits for a flush which cannot succeed must not keep the process from ending.
 	hurry := context.AfterFunc(ctx, func() { s.fence.shut(fmt.Errorf("closing took too long: %w", ctx.Err())) })
 	s.committer.wg.Wait()
+	errs = append(errs, s.flushLast(ctx))
 	hurry()
 	s.end()
 	s.objects.close()
 	return errors.Join(append(errs, s.db.Close())...)
+}
+
+// flushLast brings what only the log has into tables: the next opening, and every inspection, then replays nothing. When
+// there is no time for it, the log still has it.
+func (s *Store) flushLast(ctx context.Context) error {
+	if s.fence.err() != nil || s.health.failure.Load() != nil {
+		return nil
+	}
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return fmt.Errorf("flush the last entries: %w", err)
+	}
+	select {
+	case <-flushed:
+	case <-ctx.Done():
+	case <-s.fence.isShut:
+	}
+	return nil
 }
 
 // openTopics returns the topics that are open.

@@ -26,7 +26,7 @@ func TestGuide(t *testing.T) {
 	}
 	spoold := program(t, "spoold")
 	work := t.TempDir()
-	if err := os.Rename(spoolOf(t), filepath.Join(work, "spool")); err != nil {
+	if err := os.Rename(killedSpoolOf(t), filepath.Join(work, "spool")); err != nil {
 		t.Fatal(err)
 	}
 	damageLog(t, filepath.Join(work, "spool"))
