@@ -48,6 +48,8 @@ type writer struct {
 	extent  record.Extent // what it has in the newest epoch that it took entries in
 	batch   *batch        // the batch being built when it last took an entry, with
 	run     *run          // its entries there
+
+	stored *Ledger // what of it is stored; set with its record, guarded by the topic's mu
 }
 
 // Append gives the entry its position and queues it; the result comes through the topic's Sink, in order. It waits while
@@ -182,7 +184,8 @@ func (t *Topic) roll() (*writer, error) {
 			if l := t.ledgers.byID(oldID); l != nil && !old.Closed.IsZero() {
 				l.State, l.Closed = record.LedgerClosed, old.Closed
 			}
-			t.ledgers = append(t.ledgers, &Ledger{ID: w.id, Ledger: created})
+			w.stored = &Ledger{ID: w.id, Ledger: created}
+			t.ledgers = append(t.ledgers, w.stored)
 			t.mu.Unlock()
 			t.s.flusher.trim(t)
 			t.s.offloader.wake()
@@ -216,7 +219,7 @@ func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
 	if !hold {
 		t.tail.drop() // what is held must be without gaps
 	}
-	l := t.ledgers.byID(r.ledger.id)
+	l := r.ledger.stored
 	x := l.grow(epoch, first.Position.Entry, int64(len(r.items)), Totals{
 		Messages: first.Header.TotalMessages - int64(first.Header.Messages),
 		Bytes:    first.Header.TotalBytes - int64(len(first.Data)),

@@ -161,7 +161,7 @@ func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic 
 	}
 	// An empty open ledger is taken on; one with entries is what a crash left: it is closed when the next one opens.
 	if l := st.Ledgers.last(); l.State == record.LedgerOpen && l.Entries == 0 {
-		t.writer = &writer{topic: t, id: l.ID, rec: l.Ledger}
+		t.writer = &writer{topic: t, id: l.ID, rec: l.Ledger, stored: l}
 	}
 	for name, rec := range st.Producers {
 		t.producers[name] = t.newProducerState(name, rec)

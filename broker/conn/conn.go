@@ -50,8 +50,8 @@ type Conn struct {
 	published  chan struct{} // told when publishing fell below the bound
 
 	mu        sync.Mutex
-	producers map[uint64]*producerEntry
-	consumers map[uint64]*consumerEntry
+	producers table[producerEntry]
+	consumers table[consumerEntry]
 
 	// The reader's scratch memory.
 	ack  wire.Ack
@@ -78,7 +78,6 @@ func newConn(s *Server, nc net.Conn) *Conn {
 	c := &Conn{
 		s: s, nc: nc, log: s.opt.Logger.With("remote", nc.RemoteAddr().String()),
 		out: newWriter(nc, &s.chunks), slots: make(chan struct{}, maxTasks), published: make(chan struct{}, 1),
-		producers: make(map[uint64]*producerEntry), consumers: make(map[uint64]*consumerEntry),
 	}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	return c
@@ -210,14 +209,14 @@ func (c *Conn) end(flush time.Duration) {
 func (c *Conn) leave() {
 	c.mu.Lock()
 	producers, consumers := c.producers, c.consumers
-	c.producers, c.consumers = nil, nil
+	c.producers, c.consumers = table[producerEntry]{}, table[consumerEntry]{}
 	c.mu.Unlock()
-	for _, e := range producers {
+	for e := range producers.all() {
 		if e.p != nil {
 			e.p.Drop()
 		}
 	}
-	for _, e := range consumers {
+	for e := range consumers.all() {
 		if e.c != nil {
 			e.c.Leave()
 		}
@@ -228,7 +227,7 @@ func (c *Conn) leave() {
 func (c *Conn) wakeConsumers() {
 	c.mu.Lock()
 	var all []*topic.Consumer
-	for _, e := range c.consumers {
+	for e := range c.consumers.all() {
 		if e.c != nil {
 			all = append(all, e.c)
 		}

@@ -17,7 +17,7 @@ import (
 func (c *Conn) consumer(id uint64) *topic.Consumer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.consumers[id]; e != nil {
+	if e := c.consumers.get(id); e != nil {
 		return e.c
 	}
 	return nil
@@ -82,7 +82,7 @@ func (c *Conn) subscribe(m *pb.CommandSubscribe) {
 		return
 	}
 	c.mu.Lock()
-	if old := c.consumers[id]; old != nil {
+	if old := c.consumers.get(id); old != nil {
 		ready := old.c != nil
 		c.mu.Unlock()
 		if ready {
@@ -93,7 +93,7 @@ func (c *Conn) subscribe(m *pb.CommandSubscribe) {
 		return
 	}
 	e := &consumerEntry{done: make(chan struct{})}
-	c.consumers[id] = e
+	c.consumers.set(id, e)
 	c.mu.Unlock()
 	c.task(func(ctx context.Context) {
 		defer close(e.done)
@@ -104,8 +104,8 @@ func (c *Conn) subscribe(m *pb.CommandSubscribe) {
 		}
 		if err == nil {
 			e.c = x
-		} else if c.consumers[id] == e {
-			delete(c.consumers, id)
+		} else if c.consumers.get(id) == e {
+			c.consumers.delete(id)
 		}
 		c.mu.Unlock()
 		if err != nil {
@@ -179,10 +179,10 @@ func messageID(m *pb.MessageIdData) wire.MessageID {
 func (c *Conn) closeConsumer(m *pb.CommandCloseConsumer) {
 	id, request := m.GetConsumerId(), m.GetRequestId()
 	c.mu.Lock()
-	e := c.consumers[id]
+	e := c.consumers.get(id)
 	if e != nil {
 		e.closed = true
-		delete(c.consumers, id)
+		c.consumers.delete(id)
 	}
 	c.mu.Unlock()
 	if e == nil {
@@ -218,8 +218,8 @@ func (c *Conn) unsubscribe(m *pb.CommandUnsubscribe) {
 		err := x.Unsubscribe(ctx, m.GetForce())
 		if err == nil {
 			c.mu.Lock()
-			if e := c.consumers[id]; e != nil && e.c == x {
-				delete(c.consumers, id)
+			if e := c.consumers.get(id); e != nil && e.c == x {
+				c.consumers.delete(id)
 			}
 			c.mu.Unlock()
 		}

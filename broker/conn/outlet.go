@@ -52,7 +52,7 @@ func (c *Conn) ReachedEnd(consumerID uint64) {
 // CloseConsumer implements dispatch.Outlet.
 func (c *Conn) CloseConsumer(x *dispatch.Consumer) {
 	c.mu.Lock()
-	e := c.consumers[x.ID]
+	e := c.consumers.get(x.ID)
 	switch {
 	case e == nil || (e.c != nil && e.c.Consumer != x):
 		c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *Conn) CloseConsumer(x *dispatch.Consumer) {
 		c.mu.Unlock()
 		return // its SUBSCRIBE will be answered with an error
 	}
-	delete(c.consumers, x.ID)
+	c.consumers.delete(x.ID)
 	c.mu.Unlock()
 	c.out.command(&pb.BaseCommand{
 		Type:          pb.BaseCommand_CLOSE_CONSUMER.Enum(),
@@ -73,7 +73,7 @@ func (c *Conn) CloseConsumer(x *dispatch.Consumer) {
 // CloseProducer implements topic.ProducerOutlet.
 func (c *Conn) CloseProducer(p *topic.Producer) {
 	c.mu.Lock()
-	e := c.producers[p.ID]
+	e := c.producers.get(p.ID)
 	switch {
 	case e == nil || (e.p != nil && e.p != p):
 		c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Conn) CloseProducer(p *topic.Producer) {
 		c.mu.Unlock()
 		return
 	}
-	delete(c.producers, p.ID)
+	c.producers.delete(p.ID)
 	c.mu.Unlock()
 	c.out.command(&pb.BaseCommand{
 		Type:          pb.BaseCommand_CLOSE_PRODUCER.Enum(),

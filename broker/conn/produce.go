@@ -23,7 +23,7 @@ func (c *Conn) send(body, entry []byte) error {
 		return err
 	}
 	c.mu.Lock()
-	e := c.producers[s.ProducerID]
+	e := c.producers.get(s.ProducerID)
 	var p *topic.Producer
 	if e != nil {
 		p = e.p
@@ -54,7 +54,7 @@ func (c *Conn) producer(m *pb.CommandProducer) {
 		return
 	}
 	c.mu.Lock()
-	if old := c.producers[id]; old != nil {
+	if old := c.producers.get(id); old != nil {
 		p := old.p
 		c.mu.Unlock()
 		if p == nil {
@@ -65,7 +65,7 @@ func (c *Conn) producer(m *pb.CommandProducer) {
 		return
 	}
 	e := &producerEntry{done: make(chan struct{})}
-	c.producers[id] = e
+	c.producers.set(id, e)
 	c.mu.Unlock()
 	c.task(func(ctx context.Context) {
 		defer close(e.done)
@@ -77,8 +77,8 @@ func (c *Conn) producer(m *pb.CommandProducer) {
 		}
 		if err == nil {
 			e.p = p
-		} else if c.producers[id] == e {
-			delete(c.producers, id)
+		} else if c.producers.get(id) == e {
+			c.producers.delete(id)
 		}
 		c.mu.Unlock()
 		if err != nil {
@@ -145,10 +145,10 @@ func (c *Conn) producerSuccess(request uint64, p *topic.Producer) {
 func (c *Conn) closeProducer(m *pb.CommandCloseProducer) {
 	id, request := m.GetProducerId(), m.GetRequestId()
 	c.mu.Lock()
-	e := c.producers[id]
+	e := c.producers.get(id)
 	if e != nil {
 		e.closed = true
-		delete(c.producers, id)
+		c.producers.delete(id)
 	}
 	c.mu.Unlock()
 	if e == nil {

@@ -21,8 +21,8 @@ const retryRead = time.Second
 // the fields of the type that embeds it. It is never held while reading the spool.
 type base struct {
 	// hungry is true while entries could be sent if there were any; without it a
-	// commit need not start a pass. It is first, as every publish touches it.
-	hungry atomic.Bool
+	// commit need not start a pass.
+	hungry hunger
 
 	Options
 	pump   pump
@@ -42,6 +42,10 @@ type base struct {
 
 func (b *base) init(o Options, pass func()) {
 	b.Options = o
+	b.hungry.all = o.Hungry
+	if b.hungry.all == nil {
+		b.hungry.all = new(atomic.Int32)
+	}
 	b.sizeHint = 1
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.pump.init(pass)
@@ -53,7 +57,7 @@ func (b *base) init(o Options, pass func()) {
 func (b *base) Type() pb.CommandSubscribe_SubType { return b.Options.Type }
 
 func (b *base) Data() {
-	if b.hungry.Load() {
+	if b.hungry.is.Load() {
 		b.pump.kick()
 	}
 }
@@ -72,6 +76,24 @@ func (b *base) Close() {
 	b.mu.Unlock()
 	b.cancel()
 	b.pump.stop()
+	b.hungry.set(false)
+}
+
+// hunger says whether a dispatcher wants entries, and counts those that do. What is stored before a dispatcher turns hungry
+// it finds by itself; of what is stored after that, it must be told.
+type hunger struct {
+	is  atomic.Bool
+	all *atomic.Int32
+}
+
+func (h *hunger) set(hungry bool) {
+	switch {
+	case h.is.Swap(hungry) == hungry:
+	case hungry:
+		h.all.Add(1)
+	default:
+		h.all.Add(-1)
+	}
 }
 
 // attach puts a consumer into the list; the list is ordered by priority, then by

@@ -54,6 +54,9 @@ type Options struct {
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Terminated func() bool // whether the topic will get no more entries; nil: never
+	// Hungry counts the topic's dispatchers that must be told of new entries: while it is 0, Data need not be called. nil: not
+	// counted.
+	Hungry *atomic.Int32
 
 	UnackedPerConsumer     int           // 0 = no limit
 	UnackedPerSubscription int           // 0 = no limit
@@ -85,7 +88,7 @@ type Dispatcher interface {
 	// Redeliver makes messages in a consumer's hands deliverable again: those at
 	// the positions, or all with nil.
 	Redeliver(c *Consumer, positions []wire.Position, epoch uint64, hasEpoch bool)
-	// Data says that entries were committed.
+	// Data says that entries were committed; see Options.Hungry.
 	Data()
 	// Wake tries again, whatever changed.
 	Wake()

@@ -124,11 +124,11 @@ func (d *keyShared) stepNew() (progress, ok bool) {
 		}
 	}
 	if free <= 0 || !d.permitted() || d.nWait >= maxWaiting || d.delays.len() >= maxDelayed {
-		d.hungry.Store(false)
+		d.hungry.set(false)
 		d.mu.Unlock()
 		return false, true
 	}
-	d.hungry.Store(true)
+	d.hungry.set(true)
 	from, gen, n, now := d.read, d.gen, d.entriesFor(free), d.Now().UnixMilli()
 	d.mu.Unlock()
 

@@ -203,7 +203,7 @@ func (d *shared) step() bool {
 	}
 	free := d.free()
 	if free <= 0 || !d.permitted() {
-		d.hungry.Store(false)
+		d.hungry.set(false)
 		d.wait()
 		d.mu.Unlock()
 		return false
@@ -214,12 +214,12 @@ func (d *shared) step() bool {
 	if again {
 		from, n = d.run[0], len(d.run)
 	} else if d.delays.len() >= maxDelayed {
-		d.hungry.Store(false)
+		d.hungry.set(false)
 		d.wait()
 		d.mu.Unlock()
 		return false
 	}
-	d.hungry.Store(true)
+	d.hungry.set(true)
 	d.mu.Unlock()
 
 	got, next, err := d.Source.Pending(d.ctx, from, n, readBytes, d.buf[:0])

@@ -176,7 +176,7 @@ func (d *single) step() bool {
 	d.mu.Lock()
 	c := d.active
 	if d.closed || c == nil || !c.ready() {
-		d.hungry.Store(false)
+		d.hungry.set(false)
 		d.mu.Unlock()
 		return false
 	}
@@ -189,7 +189,7 @@ func (d *single) step() bool {
 		d.holdTil = time.Time{}
 		d.rewind() // the former one may have acknowledged more
 	}
-	d.hungry.Store(true)
+	d.hungry.set(true)
 	from, gen, n := d.read, d.gen, d.entriesFor(c.permits)
 	d.mu.Unlock()
 

@@ -5,14 +5,11 @@ import (
 	"time"
 )
 
-// buckets is the number of size classes of a Spread, the one without a bound included.
+// buckets is the number of classes, the one without a bound included.
 const buckets = 10
 
-// period is what a Spread counts over. Pulsar refreshes its bucket gauges as often.
+// period is what sizes and delays are counted over. Pulsar refreshes its bucket gauges as often.
 const period = time.Minute
-
-// windows are kept: the one that is being filled, the last whole one, and a spare for a reader that comes late.
-const windows = 3
 
 // EntrySizes are the upper bounds of the classes of entry sizes, in bytes, as Pulsar has them.
 func EntrySizes() [8]int64 {
@@ -42,62 +39,50 @@ func (c *Counts) observe(bounds []int64, v int64) {
 	c.Sum += v
 }
 
-// Spread counts values by class over whole minutes. Like Flow, it may lose a few values to the neighbouring minute when
-// two goroutines add at the turn of one.
-type Spread struct {
-	ring atomic.Pointer[[windows]spreadWindow] // nil while nothing was counted
-}
-
-type spreadWindow struct {
-	minute atomic.Int64
-	class  [buckets]atomic.Int64
-	sum    atomic.Int64
-}
-
-func (s *Spread) add(minute int64, c *Counts) {
-	ring := s.ring.Load()
-	if ring == nil {
-		s.ring.CompareAndSwap(nil, new([windows]spreadWindow))
-		ring = s.ring.Load()
-	}
-	w := &ring[uint64(minute)%windows]
-	if old := w.minute.Load(); old != minute && w.minute.CompareAndSwap(old, minute) {
-		for i := range w.class {
-			w.class[i].Store(0)
-		}
-		w.sum.Store(0)
-	}
-	for i := range w.class {
-		if c.Class[i] != 0 {
-			w.class[i].Add(c.Class[i])
-		}
-	}
-	w.sum.Add(c.Sum)
-}
-
-func (s *Spread) last(minute int64) (c Counts) {
-	ring := s.ring.Load()
-	if ring == nil {
-		return c
-	}
-	w := &ring[uint64(minute-1)%windows]
-	if w.minute.Load() != minute-1 {
-		return c
-	}
-	for i := range w.class {
-		c.Class[i] = w.class[i].Load()
-		c.Count += c.Class[i]
-	}
-	c.Sum = w.sum.Load()
-	return c
-}
-
 // Writes describes the entries written to a topic: how many, how large, and how long until durable. The zero value is
-// ready. Add is called once for a batch.
+// ready. Add is called once for a batch; like Flow, it may put a few values into the wrong minute when two goroutines add at
+// the turn of one. What it touches lies side by side.
 type Writes struct {
 	entries Flow
-	sizes   Spread
-	delays  Spread
+	now     minute                    // the one that is being filled
+	past    atomic.Pointer[[2]minute] // whole ones, each at its number modulo 2; nil while none is over
+}
+
+// minute is how sizes and delays spread in one minute, numbered from 1970 on.
+type minute struct {
+	number        atomic.Int64
+	sizes, delays spread
+}
+
+// spread counts values by class.
+type spread struct {
+	sum   atomic.Int64
+	class [buckets]atomic.Uint32
+}
+
+func (s *spread) add(c *Counts) {
+	for i := range s.class {
+		if c.Class[i] != 0 {
+			s.class[i].Add(uint32(c.Class[i]))
+		}
+	}
+	s.sum.Add(c.Sum)
+}
+
+func (s *spread) keep(into *spread) {
+	for i := range s.class {
+		into.class[i].Store(s.class[i].Swap(0))
+	}
+	into.sum.Store(s.sum.Swap(0))
+}
+
+func (s *spread) counts() (c Counts) {
+	for i := range s.class {
+		c.Class[i] = int64(s.class[i].Load())
+		c.Count += c.Class[i]
+	}
+	c.Sum = s.sum.Load()
+	return c
 }
 
 // WriteBatch gathers the entries of one batch; it belongs to one goroutine and is meant for its stack. The zero value
@@ -116,20 +101,58 @@ func (b *WriteBatch) Observe(size int, took time.Duration) {
 // Add books a batch that became durable at now.
 func (w *Writes) Add(now time.Time, b *WriteBatch) {
 	w.entries.Add(now, b.sizes.Count, b.sizes.Sum)
-	minute := now.Unix() / int64(period/time.Second)
-	w.sizes.add(minute, &b.sizes)
-	w.delays.add(minute, &b.delays)
+	number := minuteOf(now)
+	if old := w.now.number.Load(); old != number && w.now.number.CompareAndSwap(old, number) {
+		w.keep(old)
+	}
+	w.now.sizes.add(&b.sizes)
+	w.now.delays.add(&b.delays)
 }
+
+// keep moves what was counted in the minute that is over to the past ones.
+func (w *Writes) keep(number int64) {
+	past := w.past.Load()
+	if past == nil {
+		w.past.CompareAndSwap(nil, new([2]minute))
+		past = w.past.Load()
+	}
+	m := &past[uint64(number)%2]
+	m.number.Store(number)
+	w.now.sizes.keep(&m.sizes)
+	w.now.delays.keep(&m.delays)
+}
+
+// lastMinute is the last whole minute before now, nil when nothing was counted in it.
+func (w *Writes) lastMinute(now time.Time) *minute {
+	number := minuteOf(now) - 1
+	if w.now.number.Load() == number {
+		return &w.now
+	}
+	if past := w.past.Load(); past != nil {
+		if m := &past[uint64(number)%2]; m.number.Load() == number {
+			return m
+		}
+	}
+	return nil
+}
+
+func minuteOf(t time.Time) int64 { return t.Unix() / int64(period/time.Second) }
 
 // Rate gives entries and bytes per second over Window.
 func (w *Writes) Rate(now time.Time) (entries, bytes float64) { return w.entries.Rate(now) }
 
 // Sizes gives the entry sizes of the last whole minute before now, in bytes.
-func (w *Writes) Sizes(now time.Time) Counts {
-	return w.sizes.last(now.Unix() / int64(period/time.Second))
+func (w *Writes) Sizes(now time.Time) (c Counts) {
+	if m := w.lastMinute(now); m != nil {
+		c = m.sizes.counts()
+	}
+	return c
 }
 
 // Latencies gives the write latencies of the last whole minute before now, in microseconds.
-func (w *Writes) Latencies(now time.Time) Counts {
-	return w.delays.last(now.Unix() / int64(period/time.Second))
+func (w *Writes) Latencies(now time.Time) (c Counts) {
+	if m := w.lastMinute(now); m != nil {
+		c = m.delays.counts()
+	}
+	return c
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	"spoolctl/broker/fault"
@@ -213,6 +214,7 @@ func (t *Topic) refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", t.name, err)
 	}
+	p = t.r.sharedPolicies(t.name.NamespaceName(), p)
 	if t.store == nil {
 		t.policies.Store(p)
 		return nil
@@ -221,6 +223,16 @@ func (t *Topic) refresh(ctx context.Context) error {
 	t.store.SetSync(p.Sync)
 	t.store.SetOffloadPolicy(p.Offload)
 	return t.follow(ctx, p)
+}
+
+// sharedPolicies gives the policies that another topic of the namespace has, where they are the same: most topics have none
+// of their own, and what all share is in the processor's cache.
+func (r *Registry) sharedPolicies(ns wire.NamespaceName, p *Policies) *Policies {
+	if last, ok := r.shared.Load(ns); ok && reflect.DeepEqual(last, p) {
+		return last.(*Policies)
+	}
+	r.shared.Store(ns, p)
+	return p
 }
 
 // refresh makes the loaded topics that are chosen follow their policies. What one topic refuses does not keep the others.

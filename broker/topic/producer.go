@@ -294,6 +294,9 @@ func (t *Topic) Committed(entries []storage.Appended, err error) {
 	t.In.Add(now, messages, bytes)
 	t.bookWrites(now, entries)
 	t.lastIn.Store(now.UnixMilli())
+	if t.hungry.Load() == 0 {
+		return
+	}
 	for _, s := range *t.list.Load() {
 		s.disp().Data()
 	}

@@ -26,6 +26,7 @@ type Registry struct {
 
 	defaults atomic.Pointer[map[string]json.RawMessage] // the broker's policies
 	changes  atomic.Uint64                              // of stored policies, counted
+	shared   sync.Map                                   // namespace -> *Policies; see sharedPolicies
 
 	admin       chan struct{} // held while tenants, namespaces, policies or partition counts change
 	schemaLocks *schemaLocks

@@ -15,8 +15,7 @@ import (
 
 // Subscription is one named reader of a topic: its cursor and its dispatcher.
 type Subscription struct {
-	current atomic.Pointer[dispatcherBox] // first, as every publish touches it
-
+	current atomic.Pointer[dispatcherBox]
 	t       *Topic
 	name    string
 	cursor  *storage.Cursor // nil on a non-persistent topic
@@ -64,8 +63,8 @@ func (s *Subscription) use(typ pb.CommandSubscribe_SubType) {
 	s.limits = [2]int{p.UnackedPerConsumer, p.UnackedPerSubscription}
 	o := dispatch.Options{
 		Type: typ, Partition: s.t.name.Partition(), Meters: &s.meters, Now: r.opt.Now,
-		Logger:             r.opt.Logger.With("topic", s.t.name.String(), "subscription", s.name),
-		Terminated:         s.t.Terminated,
+		Logger:     r.opt.Logger.With("topic", s.t.name.String(), "subscription", s.name),
+		Terminated: s.t.Terminated, Hungry: &s.t.hungry,
 		UnackedPerConsumer: s.limits[0], UnackedPerSubscription: s.limits[1],
 		FailoverDelay: r.opt.FailoverDelay,
 	}

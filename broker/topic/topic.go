@@ -23,6 +23,7 @@ type Topic struct {
 	feed     *feed          // nil for a persistent topic
 	policies atomic.Pointer[Policies]
 	list     atomic.Pointer[[]*Subscription] // the same as subs, for committing and dispatching
+	hungry   atomic.Int32                    // see dispatch.Options
 	closed   atomic.Bool                     // publishes are ignored: the clients were told or will be
 	lastIn   atomic.Int64                    // ms since 1970
 	receipts []Receipt                       // used by Committed's one goroutine
