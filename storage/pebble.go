@@ -19,8 +19,8 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 		Logger:                      logger,
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                o.MemTableBytes,
-		MemTableStopWritesThreshold: 1000, // the committer waits for flushes itself; see committer.endEpoch
-		L0CompactionThreshold:       4,
+		MemTableStopWritesThreshold: 1000,    // the committer waits for flushes itself; see committer.endEpoch
+		L0CompactionThreshold:       8,       // of the small families only: see the next
 		L0CompactionFileThreshold:   1 << 20, // tables of entries do not overlap; they may all stay in level 0
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               512 << 20,
