@@ -220,17 +220,14 @@ func (t *Topic) completed(r *run, epoch uint64, took time.Duration, err error) {
 		t.tail.drop() // what is held must be without gaps
 	}
 	l := r.ledger.stored
-	x := l.grow(epoch, first.Position.Entry, int64(len(r.items)), Totals{
-		Messages: first.Header.TotalMessages - int64(first.Header.Messages),
-		Bytes:    first.Header.TotalBytes - int64(len(first.Data)),
-	})
+	x := l.grow(epoch, first.Position.Entry)
 	l.Entries = last.Position.Entry + 1
 	l.Messages = last.Header.TotalMessages - l.StartMessages
 	l.Bytes = last.Header.TotalBytes - l.StartBytes
 	for i := range r.items {
 		r.items[i].Took = took
 		stretch(&l.Ledger, r.items[i].PublishTime)
-		x.Published(r.items[i].PublishTime)
+		x.lastPublish = max(x.lastPublish, r.items[i].PublishTime)
 		if a := &r.items[i].Append; a.numbered() {
 			a.Producer.stored, _ = count(a.Producer.stored, a)
 			a.Producer.stored.LastUse = t.s.opt.Now()

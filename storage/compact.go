@@ -302,7 +302,8 @@ func (c *compactedWriter) flush(ctx context.Context) error {
 			e := &entries[i]
 			c.t.s.committer.store(b, c.w, l.Entries, &e.Header, e.Data)
 			b.bytes += int64(len(e.Data))
-			l.grow(b.epoch, l.Entries, 1, Totals{}).Published(e.Header.PublishTime)
+			x := l.grow(b.epoch, l.Entries)
+			x.lastPublish = max(x.lastPublish, e.Header.PublishTime)
 			l.Entries++
 			l.Messages += int64(e.Header.Messages)
 			l.Bytes += int64(len(e.Data))

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"iter"
 	"sort"
 
 	"spoolctl/storage/record"
@@ -11,7 +12,25 @@ import (
 type Ledger struct {
 	ID int64
 	record.Ledger
-	Extents []record.Extent // by rising first entry; contiguous
+	Extents []record.Extent // by rising first entry; contiguous. An open topic has parts instead
+
+	parts []part
+}
+
+// part is what an open topic remembers of an extent: many topics that fill slowly have many extents.
+type part struct {
+	first       int64 // entry id; a part ends where the next one begins, the last one with the ledger
+	epoch       uint64
+	lastPublish int64 // as in record.Extent
+}
+
+// slim turns extents into parts.
+func (l *Ledger) slim() {
+	l.parts = make([]part, len(l.Extents))
+	for i, x := range l.Extents {
+		l.parts[i] = part{x.First, x.Epoch, x.LastPublish}
+	}
+	l.Extents = nil
 }
 
 // end is the position after the ledger's last confirmed entry.
@@ -118,21 +137,47 @@ func (ls Ledgers) Start() Totals {
 	return Totals{ls[0].StartEntries, ls[0].StartMessages, ls[0].StartBytes}
 }
 
-// extentAt returns the extent that holds the entry, or false.
-func (l *Ledger) extentAt(entry int64) (record.Extent, bool) {
-	i := sort.Search(len(l.Extents), func(i int) bool { return l.Extents[i].End() > entry })
-	if i == len(l.Extents) || l.Extents[i].First > entry {
-		return record.Extent{}, false
+// partAt returns the part that holds a stored entry and the entry id after it, or false.
+func (l *Ledger) partAt(entry int64) (p part, end int64, ok bool) {
+	if l.parts == nil {
+		i := sort.Search(len(l.Extents), func(i int) bool { return l.Extents[i].End() > entry })
+		if i == len(l.Extents) || l.Extents[i].First > entry {
+			return part{}, 0, false
+		}
+		x := &l.Extents[i]
+		return part{x.First, x.Epoch, x.LastPublish}, x.End(), true
 	}
-	return l.Extents[i], true
+	i := sort.Search(len(l.parts), func(i int) bool { return l.parts[i].first > entry })
+	if i == 0 || entry >= l.Entries {
+		return part{}, 0, false
+	}
+	end = l.Entries
+	if i < len(l.parts) {
+		end = l.parts[i].first
+	}
+	return l.parts[i-1], end, true
 }
 
-// grow notes that count entries from first on are stored in epoch and returns the extent they belong to.
-func (l *Ledger) grow(epoch uint64, first, count int64, before Totals) *record.Extent {
-	if n := len(l.Extents); n == 0 || l.Extents[n-1].Epoch != epoch {
-		l.Extents = append(l.Extents, record.Extent{First: first, Epoch: epoch, StartMessages: before.Messages, StartBytes: before.Bytes})
+// epochs lists the epochs that hold entries of the ledger.
+func (l *Ledger) epochs() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for _, x := range l.Extents {
+			if !yield(x.Epoch) {
+				return
+			}
+		}
+		for _, p := range l.parts {
+			if !yield(p.epoch) {
+				return
+			}
+		}
 	}
-	x := &l.Extents[len(l.Extents)-1]
-	x.Count += count
-	return x
+}
+
+// grow notes that entries from first on are stored in epoch, and returns the part they belong to.
+func (l *Ledger) grow(epoch uint64, first int64) *part {
+	if n := len(l.parts); n == 0 || l.parts[n-1].epoch != epoch {
+		l.parts = append(l.parts, part{first: first, epoch: epoch})
+	}
+	return &l.parts[len(l.parts)-1]
 }

@@ -259,7 +259,7 @@ func (o *offloader) deleteLocal(ctx context.Context, t *Topic) error {
 			if err := o.s.dropEntries(b, l); err != nil {
 				return err
 			}
-			l.Extents = nil
+			l.Extents, l.parts = nil, nil
 			return nil
 		})
 		if err != nil && !errors.Is(err, errLedgerGone) {
@@ -298,8 +298,8 @@ func (t *Topic) changeLedger(ctx context.Context, id int64, change func(*batch, 
 // dropEntries makes garbage of a ledger's entries here; see reclaim.go.
 func (s *Store) dropEntries(b *batch, l *Ledger) error {
 	s.committer.forgetLedger(l.ID)
-	for _, x := range l.Extents {
-		g := Garbage{x.Epoch, l.ID}
+	for epoch := range l.epochs() {
+		g := Garbage{epoch, l.ID}
 		if err := b.Set(g.key(), binary.AppendUvarint(nil, 1), nil); err != nil {
 			return err
 		}

@@ -71,8 +71,8 @@ func (ls Ledgers) spansSince(since int64, from, to wire.Position, max int64) (ou
 // spanAt returns the run that holds the entry, from there on, and the largest publish time in it, 0 when not known. What is
 // here is read here, also when an object has it too.
 func (l *Ledger) spanAt(entry int64) (sp span, published int64, ok bool) {
-	if x, ok := l.extentAt(entry); ok {
-		return span{epoch: x.Epoch, ledger: l.ID, first: entry, last: x.End()}, x.LastPublish, true
+	if p, end, ok := l.partAt(entry); ok {
+		return span{epoch: p.epoch, ledger: l.ID, first: entry, last: end}, p.lastPublish, true
 	}
 	if l.Object == "" {
 		return span{}, 0, false

@@ -153,6 +153,9 @@ func (s *Store) loadByName(full string) (*TopicState, error) {
 }
 
 func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic {
+	for _, l := range slices.Concat(st.Ledgers, st.Compacted) {
+		l.slim()
+	}
 	t := &Topic{
 		s: s, id: st.ID, name: name, full: st.Name, sink: sink,
 		assigned: st.Ledgers.End(), ended: st.Terminated, sync: s.opt.Sync,
