@@ -412,3 +412,32 @@ func publishOnce(d *daemon, topic string, payload []byte) error {
 	}
 	return nil
 }
+
+// TestUnloadedTopicsExpire: messages of topics that nobody has used since the start expire too, their ledgers go, and the
+// topics are not kept loaded for it. A topic without such a policy is not touched.
+func TestUnloadedTopicsExpire(t *testing.T) {
+	var now clock
+	cfg := config(t, t.TempDir())
+	now.config(&cfg)
+	d := startWith(t, cfg)
+	ctx := context.Background()
+	expires, stays := newTopic(), newTopic()
+	for _, name := range []string{expires, stays} {
+		d.call(put, ofTopic(name)+"subscription/s", "", 204)
+		send(t, newProducer(t, d.client(), name), "m", 10)
+	}
+	d.call(post, ofTopic(expires)+"messageTTL?messageTTL=600", "", 204)
+	d.stop()
+
+	d = startWith(t, cfg)
+	now.advance(time.Hour)
+	d.Registry().CheckUnloaded(ctx)
+	for _, name := range []string{expires, stays} {
+		if d.Registry().Peek(mustTopic(t, name)) != nil {
+			t.Errorf("%s is loaded", name)
+		}
+	}
+	if a, b := d.backlog(expires, "s"), d.backlog(stays, "s"); a != 0 || b != 10 {
+		t.Errorf("backlogs %d and %d, want 0 and 10", a, b)
+	}
+}

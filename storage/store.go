@@ -203,7 +203,7 @@ func (s *Store) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("close %s: %w", t.name, err))
 		}
 	}
-	if len(errs) == 0 && s.health.failure.Load() == nil && s.fence.err() == nil {
+	if len(errs) == 0 && s.writable() {
 		errs = append(errs, s.control(ctx, func(b *batch) error {
 			if err := s.committer.recordExtents(b.Batch); err != nil {
 				return err
@@ -222,10 +222,13 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(append(errs, s.db.Close())...)
 }
 
+// writable reports that nothing has failed that keeps the store from writing.
+func (s *Store) writable() bool { return s.health.failure.Load() == nil && s.fence.err() == nil }
+
 // flushLast brings what only the log has into tables: the next opening, and every inspection, then replays nothing. When
 // there is no time for it, the log still has it.
 func (s *Store) flushLast(ctx context.Context) error {
-	if s.fence.err() != nil || s.health.failure.Load() != nil {
+	if !s.writable() {
 		return nil
 	}
 	flushed, err := s.db.AsyncFlush()

@@ -19,6 +19,7 @@ func (r *Registry) upkeep(ctx context.Context) {
 		{r.opt.QuotaCheck, r.CheckQuotas},
 		{r.opt.InactiveCheck, r.CheckInactive},
 		{r.opt.CompactionCheck, r.CheckCompaction},
+		{visitEvery, r.CheckUnloaded},
 	} {
 		if chore.every <= 0 {
 			continue
