@@ -214,10 +214,7 @@ func (t *Topic) compactionSource(before *Ledger, first, horizon wire.Position) c
 		if from.Less(first) {
 			from = first
 		}
-		t.mu.RLock()
-		spans := t.ledgers.spans(t.ledgers.Normal(from), after(horizon), 1<<62)
-		t.mu.RUnlock()
-		return t.reader().walk(ctx, spans, give)
+		return t.walkStored(ctx, 0, from, after(horizon), give)
 	}
 }
 

@@ -225,10 +225,10 @@ func (ls Ledgers) locate(topic string, p wire.Position) (span, error) {
 	return span{}, fmt.Errorf("%s %s: %w", topic, p, ErrEntryNotFound)
 }
 
-// seekTime returns the position of the first entry of the spans published at ms or later, else end.
-func (er entryReader) seekTime(ctx context.Context, spans []span, ms int64, end wire.Position) (wire.Position, error) {
+// seekTime returns the position of the first entry of a walk that was published at ms or later, else end.
+func seekTime(ms int64, end wire.Position, walk func(each func(Entry) error) error) (wire.Position, error) {
 	found := end
-	err := er.walk(ctx, spans, func(e Entry) error {
+	err := walk(func(e Entry) error {
 		if e.Header.PublishTime >= ms {
 			found = e.Position
 			return errStop

@@ -295,7 +295,8 @@ func (t *TopicView) ReadAt(ctx context.Context, p wire.Position) (Entry, error) 
 // SeekTime is Topic.SeekTime on a stopped spool.
 func (t *TopicView) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
 	end := t.Ledgers.last().end()
-	return t.reader().seekTime(ctx, t.Ledgers.spansSince(ms, t.Ledgers.First(), end, 1<<62), ms, end)
+	spans := t.Ledgers.spansSince(ms, t.Ledgers.First(), end, 1<<62)
+	return seekTime(ms, end, func(each func(Entry) error) error { return t.reader().walk(ctx, spans, each) })
 }
 
 // Cumulative returns the topic's counts of messages and bytes, ever, up to and including the entry at p.

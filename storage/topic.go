@@ -384,12 +384,35 @@ func (t *Topic) readStored(ctx context.Context, from wire.Position, maxEntries, 
 	}
 }
 
-// stands reports whether the entry at p is still where spans, which begin with it, say.
+// walkStored calls each for the stored entries in [from, to) in order, but for runs of which it is known that all was
+// published before since (ms; 0 = all are wanted). Data is valid during the call only; damage ends it with *CorruptError.
+func (t *Topic) walkStored(ctx context.Context, since int64, from, to wire.Position, each func(Entry) error) error {
+	for {
+		t.mu.RLock()
+		from = t.ledgers.Normal(from)
+		spans := t.ledgers.spansSince(since, from, to, 1<<62)
+		t.mu.RUnlock()
+		if len(spans) > 0 {
+			from = wire.Position{Ledger: spans[0].ledger, Entry: spans[0].first}
+		}
+		err := t.reader().walk(ctx, spans, func(e Entry) error {
+			from = wire.Position{Ledger: e.Position.Ledger, Entry: e.Position.Entry + 1}
+			return each(e)
+		})
+		if !errors.As(err, new(*CorruptError)) || t.stands(from, spans) {
+			return err
+		}
+	}
+}
+
+// stands reports whether the entry at p, or the one that follows it, is still where spans say.
 func (t *Topic) stands(p wire.Position, spans []span) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	p = t.ledgers.Normal(p)
+	i := slices.IndexFunc(spans, func(sp span) bool { return sp.ledger == p.Ledger && sp.first <= p.Entry && p.Entry < sp.last })
 	sp, err := t.ledgers.locate(t.full, p)
-	return err == nil && len(spans) > 0 && (sp.object == nil) == (spans[0].object == nil)
+	return err == nil && i >= 0 && (sp.object == nil) == (spans[i].object == nil)
 }
 
 func (t *Topic) has(p wire.Position) bool {
@@ -445,10 +468,9 @@ func (t *Topic) headerAt(p wire.Position) (EntryHeader, int, error) {
 // the position after the last entry. Runs of older entries are skipped unread.
 func (t *Topic) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
 	t.mu.RLock()
-	end := t.ledgers.last().end()
-	spans := t.ledgers.spansSince(ms, t.ledgers.First(), end, 1<<62)
+	first, end := t.ledgers.First(), t.ledgers.last().end()
 	t.mu.RUnlock()
-	return t.reader().seekTime(ctx, spans, ms, end)
+	return seekTime(ms, end, func(each func(Entry) error) error { return t.walkStored(ctx, ms, first, end, each) })
 }
 
 // SetSync sets when the topic's entries count as stored from now on; the store's mode is what it begins with. Cursors and
