@@ -69,6 +69,9 @@ type committer struct {
 	runs       []*run // of the batch that is being applied
 }
 
+// restShare is which part of an epoch is worth tables of its own when nothing more comes for a while.
+const restShare = 5
+
 // entryOverhead is about what an operation costs in a memtable beside its key and value.
 const entryOverhead = 64
 
@@ -109,7 +112,9 @@ func (c *committer) next() bool {
 		c.pending = c.taken
 	}
 	b := &batch{Batch: c.s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 << 20)), queued: c.since}
-	if c.epochBytes >= c.maxEpoch && c.s.fence.err() == nil {
+	// A store that rests gives the memory of a memtable back, and has little to replay after a kill.
+	rest := c.pending[0].kind == opRest && c.epochBytes >= c.maxEpoch/restShare
+	if (rest || c.epochBytes >= c.maxEpoch) && c.s.fence.err() == nil {
 		c.endEpoch(b)
 	}
 	b.epoch = c.epoch

@@ -20,6 +20,7 @@ type flusher struct {
 	ended   []endedEpoch // not known to be flushed, oldest first
 
 	flushed uint64 // every epoch up to this one is in tables
+	rested  bool   // the committer was told that there is nothing to do; used by the clock's goroutine
 }
 
 // endedEpoch is an epoch whose memtable is being flushed.
@@ -34,7 +35,10 @@ func startFlusher(s *Store, flushed uint64, dead []Garbage) *flusher {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &flusher{s: s, cancel: cancel, trims: map[*Topic]struct{}{}, flushed: flushed, dead: dead}
 	// The queue's clock must go on while the work waits for a disk that is stuck: deadlines are for that.
-	f.every(ctx, func() { s.queue.tick(s.opt.Now()) })
+	f.every(ctx, func() {
+		s.queue.tick(s.opt.Now())
+		f.rest()
+	})
 	f.every(ctx, s.guardSpace)
 	f.every(ctx, func() { f.work(ctx) })
 	return f
@@ -90,6 +94,18 @@ func (f *flusher) epochEnded(epoch uint64, flushed <-chan struct{}) {
 	f.mu.Lock()
 	f.ended = append(f.ended, endedEpoch{epoch, flushed})
 	f.mu.Unlock()
+}
+
+// restAfter is for how long a store has nothing to do before it ends an epoch early.
+const restAfter = 5 * time.Second
+
+// rest tells the committer, once, when there is nothing to do.
+func (f *flusher) rest() {
+	if f.s.queue.idle() < restAfter {
+		f.rested = false
+	} else if !f.rested {
+		f.rested = f.s.queue.push(op{kind: opRest}) == nil
+	}
 }
 
 func (f *flusher) work(ctx context.Context) {

@@ -14,6 +14,7 @@ const (
 	opDuplicate               // report an entry that is stored already, in its turn
 	opCursor                  // write what changed of a cursor
 	opControl                 // anything else: apply adds to the batch
+	opRest                    // there is nothing else to do
 )
 
 // op is one operation in the commit queue. The order in the queue is the order on disk.
@@ -40,6 +41,7 @@ type queue struct {
 	deadline time.Duration
 	since    time.Time // when the first of ops was queued
 	waiting  int       // entries that wait for room
+	busy     int64     // when something was queued last, by the clock
 	closed   bool
 
 	// clock is the time of the last tick, in nanoseconds since 1970: reading the time for each entry would cost more than
@@ -88,9 +90,19 @@ func (q *queue) push(o op) error {
 		q.since = time.Now()
 		q.notEmpty.Signal()
 	}
+	if o.kind != opRest {
+		q.busy = o.at
+	}
 	q.bytes += int64(len(o.item.Data))
 	q.ops = append(q.ops, o)
 	return nil
+}
+
+// idle returns for how long nothing was queued.
+func (q *queue) idle() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return time.Duration(q.clock.Load() - q.busy)
 }
 
 // take waits for operations and moves all of them into dst[:0]; since is when the first was queued. ok is false when the
