@@ -144,7 +144,7 @@ func (b *base) failed(err error) {
 	if b.ctx.Err() != nil {
 		return
 	}
-	b.Logger.Error("cannot read entries for a subscription; trying again", "error", err, "in", retryRead)
+	b.Logger().Error("cannot read entries for a subscription; trying again", "error", err, "in", retryRead)
 	now := b.Now()
 	b.pump.kickAt(now, now.Add(retryRead))
 }

@@ -51,7 +51,7 @@ type Options struct {
 	Source     Source // nil only for NewDirect
 	Partition  int    // index of the topic's partition, -1 when it is none
 	Meters     *Meters
-	Logger     *slog.Logger
+	Logger     func() *slog.Logger // asked when there is something to say; nil: nothing is said
 	Now        func() time.Time
 	Terminated func() bool // whether the topic will get no more entries; nil: never
 	// Hungry counts the topic's dispatchers that must be told of new entries: while it is 0, Data need not be called. nil: not
@@ -147,7 +147,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = func() *slog.Logger { return slog.New(slog.DiscardHandler) }
 	}
 	if o.Meters == nil {
 		o.Meters = new(Meters)

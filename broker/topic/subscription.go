@@ -2,6 +2,7 @@ package topic
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -63,7 +64,7 @@ func (s *Subscription) use(typ pb.CommandSubscribe_SubType) {
 	s.limits = [2]int{p.UnackedPerConsumer, p.UnackedPerSubscription}
 	o := dispatch.Options{
 		Type: typ, Partition: s.t.name.Partition(), Meters: &s.meters, Now: r.opt.Now,
-		Logger:     r.opt.Logger.With("topic", s.t.name.String(), "subscription", s.name),
+		Logger:     s.log,
 		Terminated: s.t.Terminated, Hungry: &s.t.hungry,
 		UnackedPerConsumer: s.limits[0], UnackedPerSubscription: s.limits[1],
 		FailoverDelay: r.opt.FailoverDelay,
@@ -78,6 +79,11 @@ func (s *Subscription) use(typ pb.CommandSubscribe_SubType) {
 	if old := s.current.Swap(&dispatcherBox{d}); old != nil {
 		old.Close()
 	}
+}
+
+// log is made when it is needed: loggers with attributes of their own would take much memory where there are many subscriptions.
+func (s *Subscription) log() *slog.Logger {
+	return s.t.r.opt.Logger.With("topic", s.t.name.String(), "subscription", s.name)
 }
 
 func (s *Subscription) disp() dispatch.Dispatcher { return s.current.Load().Dispatcher }
