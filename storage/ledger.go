@@ -177,6 +177,9 @@ func (l *Ledger) epochs() iter.Seq[uint64] {
 // grow notes that entries from first on are stored in epoch, and returns the part they belong to.
 func (l *Ledger) grow(epoch uint64, first int64) *part {
 	if n := len(l.parts); n == 0 || l.parts[n-1].epoch != epoch {
+		if n == cap(l.parts) {
+			l.parts = append(make([]part, 0, n+n/8+4), l.parts...) // there are many that grow rarely: no room to spare
+		}
 		l.parts = append(l.parts, part{first: first, epoch: epoch})
 	}
 	return &l.parts[len(l.parts)-1]

@@ -62,8 +62,10 @@ type Options struct {
 }
 
 const (
-	maxBatchOps   = 2048      // operations in one commit batch
-	maxBatchBytes = 2 << 20   // payload bytes in one commit batch, unless one entry alone is larger
+	maxBatchOps = 2048 // operations in one commit batch
+	// maxBatchBytes is payload in one commit batch, unless one entry alone is larger: with keys and headers it fits into 2 MiB,
+	// which is what the batch's memory then grows to.
+	maxBatchBytes = 2<<20 - maxBatchOps*entryOverhead
 	maxInFlight   = 8         // batches that are applied and wait for their fsync
 	maxUnflushed  = 2         // epochs whose memtables wait for being flushed, before commits wait for them
 	maxEntryBytes = 256 << 20 // far above any message size limit; keeps one entry inside a memtable batch

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"spoolctl/broker"
@@ -22,18 +21,14 @@ const (
 	exitLocked = 4 // another process owns the spool
 )
 
-// gcPercent is how much garbage gathers before it is collected, in percent of what is in use; GOGC overrides it. Nearly all
-// of a broker's memory is long-lived, so that half of Go's default saves much of it and costs about 1 % of the processor.
-const gcPercent = 50
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	// The first signal asks for a graceful stop, a second one kills.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	stopSaving := economise()
+	code := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stopSaving()
+	os.Exit(code)
 }
 
 // run is main without the process around it.
