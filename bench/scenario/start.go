@@ -153,8 +153,8 @@ func (e *Env) state(ctx context.Context, topic string, name string, prepare func
 	if err := e.own(); err != nil {
 		return nil, err
 	}
-	var before, after float64
-	var flush int64
+	var before, after, flush float64
+	written := func(s *peer.Spoold) (float64, error) { return s.Metric(ctx, "spoold_pebble_wal_written_bytes_total") }
 	_, err := e.fill(ctx, "spool", func(s *peer.Spoold) error {
 		err := prepare(s)
 		if err != nil {
@@ -167,13 +167,13 @@ func (e *Env) state(ctx context.Context, topic string, name string, prepare func
 			if err := wait(ctx, flushTime); err != nil { // what attaching has changed
 				return err
 			}
-			flush, err = s.Written()
+			flush, err = written(s)
 			return err
 		})
 		if err := errors.Join(err, wait(ctx, flushTime)); err != nil {
 			return err
 		}
-		total, err := s.Written()
+		total, err := written(s)
 		flush = total - flush
 		return err
 	})
@@ -184,7 +184,7 @@ func (e *Env) state(ctx context.Context, topic string, name string, prepare func
 		after, err = idleRSS(ctx, s)
 		return err
 	})
-	return []float64{before, float64(flush) / kib, start, after}, err
+	return []float64{before, flush / kib, start, after}, err
 }
 
 // stateTargets are rows 16 and 17 where issue 3 asks for them.

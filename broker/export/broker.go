@@ -81,6 +81,7 @@ func (o *Options) storeFamilies(w *writer, base string, one func(name, kind, hel
 	one("spoold_store_trimmed_bytes_total", counter, "Bytes of payload removed because nobody needed them.", base, float64(s.TrimmedBytes))
 	p := o.Store.Pebble()
 	one("spoold_pebble_disk_bytes", gauge, "Bytes of the database on disk.", base, float64(p.DiskSpaceUsage()))
+	one("spoold_pebble_wal_written_bytes_total", counter, "Bytes written to the log since the start.", base, float64(p.WAL.BytesWritten))
 	one("spoold_pebble_wal_bytes", gauge, "Bytes of log on disk.", base, float64(p.WAL.PhysicalSize))
 	one("spoold_pebble_compaction_debt_bytes", gauge, "Bytes that compactions still have to rewrite.", base, float64(p.Compact.EstimatedDebt))
 	one("spoold_pebble_memtable_bytes", gauge, "Bytes of memtables.", base, float64(p.MemTable.Size))
