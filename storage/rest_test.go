@@ -19,8 +19,8 @@ func TestRest(t *testing.T) {
 		flushes bool
 	}{{"much", 300, true}, {"little", 4, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			now := newClock()
-			s := open(t, vfs.NewMem(), func(o *storage.Options) {
+			now, fs := newClock(), vfs.NewCrashableMem()
+			s := open(t, fs, func(o *storage.Options) {
 				o.Now, o.MemTableBytes, o.CursorFlushInterval = now.now, 1<<20, time.Millisecond
 			})
 			defer closeStore(t, s)
@@ -42,13 +42,25 @@ func TestRest(t *testing.T) {
 				for !flushed() {
 					<-now.read
 				}
-				return
+			} else {
+				for range 100 {
+					<-now.read
+				}
+				if flushed() {
+					t.Error("a few entries were brought into a table of their own")
+				}
 			}
-			for range 100 {
-				<-now.read
+
+			// What comes afterwards is as safe as ever.
+			if err := tp.Append(storage.Append{Data: []byte("last"), Messages: 1}); err != nil {
+				t.Fatal(err)
 			}
-			if flushed() {
-				t.Error("a few entries were brought into a table of their own")
+			sink.Wait(c.entries + 1)
+			after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
+			defer closeStore(t, after)
+			tp, _ = reopen(t, after, "t")
+			if n := tp.Stats().Entries; n != int64(c.entries)+1 {
+				t.Errorf("%d entries after a power loss, want %d", n, c.entries+1)
 			}
 		})
 	}
