@@ -13,7 +13,6 @@ import (
 	"github.com/charmbracelet/bubbles/cursor"
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
 )
 
 // Options are for running the dashboard on a terminal.
@@ -57,11 +56,9 @@ func New(ctx context.Context, o Options) tea.Model {
 	in := textinput.New()
 	in.Prompt = "/"
 	in.Cursor.SetMode(cursor.CursorStatic)
-	r := lipgloss.NewRenderer(o.Out)
-	r.SetHasDarkBackground(lipgloss.HasDarkBackground()) // known by now; asking while the screen is drawn would eat keys
 	m := &model{
 		ctx: ctx, o: o, filter: in,
-		c:     common.Context{Width: 80, Height: 24, Keys: common.NewKeys(), Styles: common.NewStyles(r)},
+		c:     common.Context{Width: 80, Height: 24, Keys: common.NewKeys(), Styles: common.NewStyles(common.NewRenderer(o.Out))},
 		views: []page.Page{page.NewOverview(), page.NewTopics(o.Monitor.Sources() > 1)},
 	}
 	m.take(o.Monitor.Frame()) // the brokers' names, before they answer

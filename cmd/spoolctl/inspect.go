@@ -28,7 +28,7 @@ func newInspect(f *factory) *cobra.Command {
 		newInspectMessage(o), newInspectCursors(o), newInspectRanges(o), newInspectBacklog(o),
 		newInspectProducers(o), newInspectSchemas(o), newInspectPolicies(o), newInspectDelayed(o), newInspectDedup(o), newInspectTransactions(o),
 		newInspectSizes(o), newInspectDu(o), newInspectUsage(o),
-		newInspectKeys(o), newInspectTrace(o), newInspectWal(o), newInspectLsm(o), newInspectFiles(o), newInspectPebble(o), newInspectVerify(o), newInspectExport(o), newInspectDiff(o), newInspectSupport(o))
+		newInspectKeys(o), newInspectTrace(o), newInspectWal(o), newInspectLsm(o), newInspectFiles(o), newInspectPebble(o), newInspectVerify(o), newInspectExport(o), newInspectDiff(o), newInspectSupport(o), newInspectBrowse(o))
 	cmd.Long = inspectLong
 	p := cmd.PersistentFlags()
 	p.BoolVar(&o.live, "live", false, "read the spool of a running broker in place; the answer is not a consistent snapshot")

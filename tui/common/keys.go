@@ -13,11 +13,14 @@ type Keys struct {
 	Quit, Help, Back, Open, Filter, Sort, Reverse, Pause, NextView, Overview, Topics, Up, Down, PageUp, PageDown, Home, End Key
 }
 
+// Bind makes a binding of keys, shown by a name, with a word for the bottom line and a sentence for the help page.
+func Bind(name, word, long string, keys ...string) Key {
+	return Key{key.NewBinding(key.WithKeys(keys...), key.WithHelp(name, word)), long}
+}
+
 // NewKeys returns the default keys.
 func NewKeys() Keys {
-	bind := func(name, word, long string, keys ...string) Key {
-		return Key{key.NewBinding(key.WithKeys(keys...), key.WithHelp(name, word)), long}
-	}
+	bind := Bind
 	return Keys{
 		Overview: bind("1", "overview", "sums, brokers and the largest backlogs", "1"),
 		Topics:   bind("2", "topics", "all topics", "2"),

@@ -63,23 +63,39 @@ func (t *Table[T]) SetRows(rows []T) {
 	t.arrange()
 }
 
-// SetFilter shows only rows whose ID matches; an empty text shows all. A text that is no regular expression is an error
+// Compile compiles a regular expression that was typed. An empty text gives nil. The error is short enough for a line of
+// the screen.
+func Compile(text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	var wrong *syntax.Error
+	switch {
+	case errors.As(err, &wrong):
+		return nil, fmt.Errorf("no regular expression: %s", wrong.Code)
+	case err != nil:
+		return nil, fmt.Errorf("no regular expression: %w", err)
+	}
+	return re, nil
+}
+
+// CompileFilter is Compile for a filter: small and capital letters are the same.
+func CompileFilter(text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return Compile("(?i)" + text)
+}
+
+// SetFilter shows only rows whose Name matches; an empty text shows all. A text that is no regular expression is an error
 // and changes nothing.
 func (t *Table[T]) SetFilter(text string) error {
-	if text == "" {
-		t.filter = nil
-	} else {
-		re, err := regexp.Compile("(?i)" + text)
-		var wrong *syntax.Error
-		switch {
-		case errors.As(err, &wrong):
-			return fmt.Errorf("no regular expression: %s", wrong.Code)
-		case err != nil:
-			return fmt.Errorf("no regular expression: %w", err)
-		}
-		t.filter = re
+	re, err := CompileFilter(text)
+	if err != nil {
+		return err
 	}
-	t.text = text
+	t.filter, t.text = re, text
 	t.arrange()
 	return nil
 }
@@ -122,6 +138,21 @@ func (t *Table[T]) Selected() (row T, ok bool) {
 	}
 	return t.rows[t.cursor], true
 }
+
+// All returns the rows that were set, whatever the filter.
+func (t *Table[T]) All() []T { return t.all }
+
+// Shown returns a copy of the rows that the filter leaves, in the order of the screen.
+func (t *Table[T]) Shown() []T { return slices.Clone(t.rows) }
+
+// AtTop and AtBottom report whether the cursor cannot go further; both are true without rows.
+func (t *Table[T]) AtTop() bool { return t.cursor == 0 }
+
+// AtBottom is the other end of AtTop.
+func (t *Table[T]) AtBottom() bool { return t.cursor >= len(t.rows)-1 }
+
+// Select puts the cursor on a row by its place, or on the nearest one.
+func (t *Table[T]) Select(row int) { t.move(row - t.cursor) }
 
 func (t *Table[T]) move(by int) {
 	t.cursor = max(0, min(t.cursor+by, len(t.rows)-1))

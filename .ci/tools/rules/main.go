@@ -23,7 +23,7 @@ func rooms() map[string][]string {
 		"maintain":     {"inspect", "storage", "wire"},
 		"broker":       {"storage", "wire"},
 		"live":         {"wire"},
-		"tui":          {"live", "inspect", "format"},
+		"tui":          {"live", "inspect", "format", "wire"},
 		"cmd/spoolctl": {"tui", "live", "maintain", "inspect", "storage", "format", "wire"},
 		"cmd/spoold":   {"broker", "storage"},
 	}
