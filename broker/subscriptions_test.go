@@ -52,6 +52,10 @@ func TestSharedSpreadsAndRedelivers(t *testing.T) {
 	small := func(o *pulsar.ConsumerOptions) { o.ReceiverQueueSize = 10 }
 	x := subscribe(t, c, name, "sub", pulsar.Shared, small)
 	y := subscribe(t, c, name, "sub", pulsar.Shared, small)
+	eventually(t, "both ask for messages", func() bool {
+		all := d.subscription(name, "sub").Dispatch().Consumers
+		return len(all) == 2 && all[0].Permits > 0 && all[1].Permits > 0
+	})
 	send(t, newProducer(t, c, name), "m", 200)
 	seen := map[string]int{}
 	perConsumer := [2]int{}

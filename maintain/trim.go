@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/policy"
 	"spoolctl/wire"
 )
 
@@ -21,7 +22,7 @@ type TrimOptions struct {
 // trimTopic is what a run does to one topic.
 type trimTopic struct {
 	name   wire.TopicName
-	policy policies
+	policy policy.Stay
 	expire map[string]wire.Position // by cursor: the entry up to which everything is too old
 }
 
@@ -62,7 +63,7 @@ func trimOne(ctx context.Context, s *storage.Store, todo trimTopic) error {
 			return err
 		}
 	}
-	t.SetTrimPolicy(todo.policy.trim)
+	t.SetTrimPolicy(todo.policy.Trim)
 	if _, err := t.Trim(ctx); err != nil {
 		return err
 	}
@@ -114,15 +115,19 @@ func (o *TrimOptions) planTopic(ctx context.Context, s *storage.Spool, t *storag
 	if todo.name, err = wire.ParseTopic(t.Name); err != nil {
 		return todo, false, err
 	}
-	if todo.policy, err = policiesOf(s, todo.name); err != nil {
-		return todo, false, err
+	docs, err := policy.Of(s, todo.name)
+	if err == nil {
+		todo.policy, err = docs.Stay()
+	}
+	if err != nil {
+		return todo, false, fmt.Errorf("policies of %s: %w", todo.name, err)
 	}
 	before := len(p.Actions)
 	if err := o.planExpiry(ctx, t, &todo, p); err != nil {
 		return todo, false, err
 	}
 	// What expires moves cursors, and so changes what may go.
-	for i, tr := range t.Trimmable(todo.policy.trim, o.Now()) {
+	for i, tr := range t.Trimmable(todo.policy.Trim, o.Now()) {
 		if l := t.Ledgers[i]; tr.OK {
 			p.add("remove", "ledger", fmt.Sprint(l.ID), "of %s: %d entries, %d bytes; %s", t.Name, l.Entries, l.Bytes, tr.Reason)
 		}
@@ -131,10 +136,10 @@ func (o *TrimOptions) planTopic(ctx context.Context, s *storage.Spool, t *storag
 }
 
 func (o *TrimOptions) planExpiry(ctx context.Context, t *storage.TopicView, todo *trimTopic, p *Plan) error {
-	if todo.policy.ttl <= 0 {
+	if todo.policy.TTL <= 0 {
 		return nil
 	}
-	limit := o.Now().Add(-todo.policy.ttl)
+	limit := o.Now().Add(-todo.policy.TTL)
 	first, err := t.SeekTime(ctx, limit.UnixMilli())
 	if err != nil {
 		return err
@@ -150,7 +155,7 @@ func (o *TrimOptions) planExpiry(ctx context.Context, t *storage.TopicView, todo
 		}
 		todo.expire[c.Name] = last
 		p.add("expire", "cursor", c.Name+" of "+t.Name, "entries %s to %s were published before %s and live for %s only",
-			next, last, limit.UTC().Format(time.RFC3339), todo.policy.ttl)
+			next, last, limit.UTC().Format(time.RFC3339), todo.policy.TTL)
 		c.MarkDelete = last // in this copy of the state only
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"spoolctl/broker/fault"
 	"spoolctl/storage"
+	"spoolctl/storage/policy"
 	"spoolctl/wire"
 )
 
@@ -139,7 +140,7 @@ func (t *Topic) inactive() bool {
 	p := t.Policies()
 	rule := p.inactive
 	unused := t.r.opt.Now().Sub(time.UnixMilli(t.lastUse.Load()))
-	if !rule.Delete || unused < span(rule.Seconds, time.Second) {
+	if !rule.Delete || unused < policy.Span(rule.Seconds, time.Second) {
 		return false
 	}
 	// What retention keeps is kept for somebody who comes later.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/policy"
 )
 
 // Options configure a registry. Limits of 0 mean no limit; intervals of 0 mean never.
@@ -117,7 +118,7 @@ func (d Defaults) document() map[string]json.RawMessage {
 		fieldMaxSubscriptions:   d.MaxSubscriptionsPerTopic,
 		fieldUnackedConsumer:    d.UnackedPerConsumer,
 		fieldUnackedSub:         d.UnackedPerSubscription,
-		fieldRetention:          retention{Minutes: units(d.RetentionTime, time.Minute), MB: megabytes(d.RetentionSize)},
+		fieldRetention:          policy.RetentionRule{Minutes: units(d.RetentionTime, time.Minute), MB: megabytes(d.RetentionSize)},
 		fieldTTL:                d.MessageTTL.Seconds(),
 		fieldSubExpiry:          d.SubscriptionExpiry.Minutes(),
 		fieldDeduplication:      d.Deduplicate,

@@ -10,6 +10,7 @@ import (
 
 	"spoolctl/broker/fault"
 	"spoolctl/storage"
+	"spoolctl/storage/policy"
 	"spoolctl/wire"
 )
 
@@ -26,8 +27,8 @@ const (
 	fieldMaxMessageSize     = "max_message_size"
 	fieldUnackedConsumer    = "max_unacked_messages_per_consumer"
 	fieldUnackedSub         = "max_unacked_messages_per_subscription"
-	fieldRetention          = "retention_policies"
-	fieldTTL                = "message_ttl_in_seconds"
+	fieldRetention          = policy.Retention
+	fieldTTL                = policy.TTL
 	fieldSubExpiry          = "subscription_expiration_time_minutes"
 	fieldDeduplication      = "deduplicationEnabled"
 	fieldQuotas             = "backlog_quota_map"
@@ -61,10 +62,6 @@ type (
 	autoSubscriptions struct {
 		Allow bool `json:"allowAutoSubscriptionCreation"`
 	}
-	retention struct {
-		Minutes float64 `json:"retentionTimeInMinutes"`
-		MB      float64 `json:"retentionSizeInMB"`
-	}
 	// What offload policies say weighs more than the two fields of namespaces, whoever says it.
 	offloadRule struct {
 		After *int64 `json:"managedLedgerOffloadThresholdInBytes"`
@@ -77,36 +74,31 @@ type (
 	}
 )
 
-// layers are the documents that a topic's policies come from, by rising weight: the broker's, its namespace's, its own.
-type layers [3]map[string]json.RawMessage
+// layers are the documents that a topic's policies come from: the broker's, its namespace's, its own.
+type layers struct{ policy.Documents }
 
-// read puts a policy into into: the value of the heaviest document that has one, while the keys of objects are taken
-// singly. It reports whether any has.
-func (l *layers) read(field string, into any) (found bool, err error) {
-	for _, doc := range l {
-		raw, ok := doc[field]
-		if !ok || string(raw) == "null" {
-			continue
-		}
-		if err := json.Unmarshal(raw, into); err != nil {
-			return found, fault.Wrap(fault.Persistence, err, "policy %s cannot be read", field)
-		}
-		found = true
-	}
-	return found, nil
+// read is Documents.Read with the broker's errors.
+func (l layers) read(field string, into any) (bool, error) {
+	found, err := l.Read(field, into)
+	return found, unreadable(err)
+}
+
+// unreadable is an error of the documents for a client.
+func unreadable(err error) error {
+	return fault.Wrap(fault.Persistence, err, "a policy cannot be used")
 }
 
 // layers gives the documents for a topic, which need not exist; its namespace must.
-func (r *Registry) layers(name wire.TopicName) (*layers, error) {
+func (r *Registry) layers(name wire.TopicName) (layers, error) {
 	n, err := r.Namespace(name.NamespaceName())
 	if err != nil {
-		return nil, err
+		return layers{}, err
 	}
 	own, err := r.TopicPolicies(name)
 	if err != nil {
-		return nil, err
+		return layers{}, err
 	}
-	return &layers{*r.defaults.Load(), n.Policies, own}, nil
+	return layers{policy.Documents{*r.defaults.Load(), n.Policies, own}}, nil
 }
 
 // Effective puts into into what holds for a topic: its own policy, else its namespace's, else the broker's. It reports
@@ -141,21 +133,20 @@ type Policies struct {
 }
 
 // resolve makes a topic's policies from its documents.
-func (l *layers) resolve() (*Policies, error) {
+func (l layers) resolve() (*Policies, error) {
 	p := &Policies{}
 	var (
-		keep        retention
-		ttl, expiry float64
-		sync        string
-		quotas      map[string]backlogQuota
-		lag         int64
-		offload     offloadRule
+		expiry  float64
+		sync    string
+		quotas  map[string]backlogQuota
+		lag     int64
+		offload offloadRule
 	)
 	for _, f := range []struct {
 		field string
 		into  any
 	}{
-		{fieldTTL, &ttl}, {fieldSubExpiry, &expiry}, {fieldRetention, &keep}, {fieldDeduplication, &p.Deduplicate}, {fieldSync, &sync},
+		{fieldSubExpiry, &expiry}, {fieldDeduplication, &p.Deduplicate}, {fieldSync, &sync},
 		{fieldEncryption, &p.Encryption}, {fieldMaxProducers, &p.MaxProducers}, {fieldMaxConsumers, &p.MaxConsumers},
 		{fieldMaxPerSubscription, &p.MaxPerSubscription}, {fieldMaxSubscriptions, &p.MaxSubscriptions}, {fieldMaxMessageSize, &p.MaxMessageSize},
 		{fieldUnackedConsumer, &p.UnackedPerConsumer}, {fieldUnackedSub, &p.UnackedPerSubscription},
@@ -166,8 +157,11 @@ func (l *layers) resolve() (*Policies, error) {
 			return nil, err
 		}
 	}
-	p.TTL, p.SubscriptionExpiry = span(ttl, time.Second), span(expiry, time.Minute)
-	p.Retention = storage.TrimPolicy{RetentionTime: span(keep.Minutes, time.Minute), RetentionBytes: int64(keep.MB * (1 << 20))}
+	stay, err := l.Stay()
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	p.TTL, p.Retention, p.SubscriptionExpiry = stay.TTL, stay.Trim, policy.Span(expiry, time.Minute)
 	if sync == syncNone {
 		p.Sync = storage.SyncNone
 	}
@@ -177,22 +171,9 @@ func (l *layers) resolve() (*Policies, error) {
 	if offload.Lag != nil {
 		lag = *offload.Lag
 	}
-	p.Offload.DeletionLag = span(float64(lag), time.Millisecond)
+	p.Offload.DeletionLag = policy.Span(float64(lag), time.Millisecond)
 	p.quotas = quotasOf(quotas)
 	return p, nil
-}
-
-// span is a duration of n units; a negative one stays negative, one beyond what a duration can hold is the longest.
-func span(n float64, unit time.Duration) time.Duration {
-	const longest = time.Duration(1<<63 - 1)
-	switch d := n * float64(unit); {
-	case d < 0:
-		return -1
-	case d >= float64(longest):
-		return longest
-	default:
-		return time.Duration(d)
-	}
 }
 
 // Policies are those in effect.
@@ -261,13 +242,10 @@ func (r *Registry) SetDefaults(ctx context.Context, d Defaults) error {
 	return nil
 }
 
-// policyPath is where a topic's policies are stored: partitions share those of their topic.
-func policyPath(name wire.TopicName) string { return name.Base().String() }
-
 // TopicPolicies gives what a topic says itself, by field; nil when it says nothing.
 func (r *Registry) TopicPolicies(name wire.TopicName) (map[string]json.RawMessage, error) {
 	var doc map[string]json.RawMessage
-	_, err := r.store.Resource(storage.KindTopicPolicies, policyPath(name), &doc)
+	_, err := r.store.Resource(storage.KindTopicPolicies, policy.Path(name), &doc)
 	return doc, storeFault(err, "reading the policies of %s", name)
 }
 
@@ -294,7 +272,7 @@ func (r *Registry) UpdateTopicPolicies(ctx context.Context, name wire.TopicName,
 	if err := change(doc); err != nil {
 		return err
 	}
-	if err := r.store.PutResource(ctx, storage.KindTopicPolicies, policyPath(name), doc); err != nil {
+	if err := r.store.PutResource(ctx, storage.KindTopicPolicies, policy.Path(name), doc); err != nil {
 		return storeFault(err, "storing the policies of %s", name)
 	}
 	r.refresh(ctx, func(n wire.TopicName) bool { return n.Base() == name.Base() })
@@ -306,5 +284,5 @@ func (r *Registry) dropTopicPolicies(ctx context.Context, name wire.TopicName) e
 	if doc, err := r.TopicPolicies(name); err != nil || doc == nil {
 		return err
 	}
-	return storeFault(r.store.DeleteResource(ctx, storage.KindTopicPolicies, policyPath(name)), "deleting the policies of %s", name)
+	return storeFault(r.store.DeleteResource(ctx, storage.KindTopicPolicies, policy.Path(name)), "deleting the policies of %s", name)
 }

@@ -9,6 +9,7 @@ import (
 
 	"spoolctl/broker/fault"
 	"spoolctl/storage"
+	"spoolctl/storage/policy"
 )
 
 // What happens to a topic whose backlog is beyond its quota; Pulsar's names.
@@ -52,7 +53,7 @@ func quotasOf(m map[string]backlogQuota) (out []quota) {
 		out = append(out, quota{size: s.LimitSize, policy: s.Policy})
 	}
 	if a.LimitTime > 0 {
-		out = append(out, quota{age: span(a.LimitTime, time.Second), policy: a.Policy})
+		out = append(out, quota{age: policy.Span(a.LimitTime, time.Second), policy: a.Policy})
 	}
 	return out
 }
