@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -78,24 +80,33 @@ func (im image) restore(t testing.TB, path string, data []byte) vfs.FS {
 	return fs
 }
 
-// damageable is a small spool with tables, a log and a MANIFEST, and what the
-// verbs say of it.
-func damageable(t testing.TB) (image, string) {
+// whole is an undamaged spool and what is said of it.
+type whole struct {
+	image
+	text  string
+	notes []string
+}
+
+// damageable is a small spool with tables and a MANIFEST. When its broker was killed, there is a log too.
+func damageable(t testing.TB, killed bool) whole {
 	t.Helper()
 	fs := vfs.NewMem()
 	m := makeSpool(t, fs, "spool")
 	sample(m)
 	m.stop()
-	m = makeSpool(t, fs, "spool") // what the log holds goes to tables
+	m = makeSpool(t, fs, "spool")
 	late := m.topic("late")
 	late.cursor("sub")
 	for i := range 12 {
 		late.single(fmt.Sprintf("late %d", i), "")
 	}
 	late.positions()
-	m.stop()
 	im := takeImage(t, fs, "spool")
-	s := open(t, inspect.Options{Dir: "spool", FS: fs})
+	m.stop()
+	if !killed {
+		im = takeImage(t, fs, "spool")
+	}
+	s := open(t, inspect.Options{Dir: "spool", FS: im.restore(t, "", nil)})
 	want, err := answers(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -103,18 +114,31 @@ func damageable(t testing.TB) (image, string) {
 	if len(s.Problems()) > 0 {
 		t.Fatal(s.Problems())
 	}
-	return im, want
+	return whole{im, want, s.Notes()}
+}
+
+// lastRecord is where the last record of a killed broker's log begins: from there on, damage cannot be told from what the
+// kill cut off.
+func (w whole) lastRecord(t *testing.T, path string, data []byte) int {
+	t.Helper()
+	text := func(n int) string { return w.inspect(t, w.restore(t, path, data[:n])).text }
+	end := sort.Search(len(data), func(n int) bool { return text(n) == w.text })
+	if end == 0 {
+		return len(data) // nothing in it is needed any more
+	}
+	before := text(end - 1)
+	return sort.Search(end-1, func(n int) bool { return text(n) == before })
 }
 
 // inspected is what the verbs say of one damaged spool.
 type inspected struct {
 	text   string
-	silent bool // neither a problem, nor a note, nor an error
+	silent bool // neither a problem, nor a note that the whole spool has not, nor an error
 	found  int64
 	said   string
 }
 
-func inspectImage(t *testing.T, fs vfs.FS) (got inspected) {
+func (w whole) inspect(t *testing.T, fs vfs.FS) (got inspected) {
 	t.Helper()
 	s, err := inspect.Open(context.Background(), inspect.Options{Dir: "spool", FS: fs, Now: now})
 	if err != nil {
@@ -126,7 +150,7 @@ func inspectImage(t *testing.T, fs vfs.FS) (got inspected) {
 		}
 	}()
 	got.text, err = answers(context.Background(), s)
-	got.silent = err == nil && len(s.Problems()) == 0 && len(s.Notes()) == 0
+	got.silent = err == nil && len(s.Problems()) == 0 && slices.Equal(s.Notes(), w.notes)
 	v, verr := s.Verify(context.Background(), inspect.VerifyOptions{})
 	if verr != nil {
 		got.found = 1
@@ -152,44 +176,59 @@ func (im image) eachFile(t *testing.T, below string, test func(t *testing.T, pat
 	}
 }
 
+// eachKind runs a test on a spool that was stopped and on one whose broker was killed.
+func eachKind(t *testing.T, test func(t *testing.T, w whole, killed bool)) {
+	t.Run("stopped", func(t *testing.T) { test(t, damageable(t, false), false) })
+	t.Run("killed", func(t *testing.T) { test(t, damageable(t, true), true) })
+}
+
 func TestFlippedBytes(t *testing.T) {
-	im, want := damageable(t)
-	im.eachFile(t, "spool/store/", func(t *testing.T, path string, data []byte) {
-		for at := 0; at < len(data); at += *damageStride {
-			bad := append([]byte(nil), data...)
-			bad[at] ^= 0x41
-			got := inspectImage(t, im.restore(t, path, bad))
-			if got.text == want {
-				continue
+	eachKind(t, func(t *testing.T, w whole, killed bool) {
+		w.eachFile(t, "spool/store/", func(t *testing.T, path string, data []byte) {
+			known := len(data) // where damage can be told from
+			if killed && strings.HasSuffix(path, ".log") && len(data) > 0 {
+				known = w.lastRecord(t, path, data)
 			}
-			if got.silent {
-				t.Errorf("byte %d: the answer differs and nothing is said", at)
+			for at := 0; at < len(data); at += *damageStride {
+				bad := append([]byte(nil), data...)
+				bad[at] ^= 0x41
+				got := w.inspect(t, w.restore(t, path, bad))
+				if got.text == w.text || at >= known {
+					continue
+				}
+				if got.silent {
+					t.Errorf("byte %d: the answer differs and nothing is said", at)
+				}
+				if got.found == 0 {
+					t.Errorf("byte %d: the answer differs and verify finds nothing: %s", at, got.said)
+				}
 			}
-			if got.found == 0 {
-				t.Errorf("byte %d: the answer differs and verify finds nothing: %s", at, got.said)
-			}
-		}
+		})
 	})
 }
 
 func TestTruncated(t *testing.T) {
-	im, want := damageable(t)
-	im.eachFile(t, "spool/", func(t *testing.T, path string, data []byte) {
-		for n := 0; n < len(data); n += *damageStride {
-			got := inspectImage(t, im.restore(t, path, data[:n]))
-			if got.text != want && got.silent {
-				t.Errorf("cut to %d bytes: the answer differs and nothing is said", n)
+	eachKind(t, func(t *testing.T, w whole, killed bool) {
+		w.eachFile(t, "spool/", func(t *testing.T, path string, data []byte) {
+			if killed && strings.HasSuffix(path, ".log") {
+				return // a kill does that too
 			}
-		}
+			for n := 0; n < len(data); n += *damageStride {
+				got := w.inspect(t, w.restore(t, path, data[:n]))
+				if got.text != w.text && got.silent {
+					t.Errorf("cut to %d bytes: the answer differs and nothing is said", n)
+				}
+			}
+		})
 	})
 }
 
 func TestMissingFiles(t *testing.T) {
-	im, want := damageable(t)
-	for path := range im {
-		got := inspectImage(t, im.restore(t, path, nil))
+	w := damageable(t, true)
+	for path := range w.image {
+		got := w.inspect(t, w.restore(t, path, nil))
 		switch {
-		case got.text != want && got.silent:
+		case got.text != w.text && got.silent:
 			t.Errorf("without %s the answer differs and nothing is said", path)
 		case strings.HasSuffix(path, ".sst") && !strings.Contains(got.said, "the table is missing"):
 			t.Errorf("without %s: %s", path, got.said)

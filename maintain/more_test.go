@@ -260,10 +260,10 @@ func TestMigrate(t *testing.T) {
 // TestCompact: deleted entries take no space afterwards, and nothing else changes.
 func TestCompact(t *testing.T) {
 	dir := makeSpool(t)
-	flushSome(t, dir)
-	o := options(dir)
-	_, err := maintain.TruncateTopic(context.Background(), maintain.TopicOptions{Options: o, Topic: name(t, orders)})
+	_, err := maintain.TruncateTopic(context.Background(), maintain.TopicOptions{Options: options(dir), Topic: name(t, orders)})
 	must(t, err)
+	dir = killed(t, dir)
+	o := options(dir)
 	want := contents(t, dir)
 	topic := name(t, events)
 	if n, live := versions(t, dir); n <= live {

@@ -96,8 +96,7 @@ var whole = flag.Bool("corrupt.whole", false, "damage every byte of every file a
 // TestCorrupt flips bytes of every file in turn, and cuts files short: salvage and doctor neither fail nor panic, salvage
 // saves every entry whose bytes are intact, and nothing is missing without being said.
 func TestCorrupt(t *testing.T) {
-	dir := makeSpool(t, func(o *storage.Options) { o.Now = base })
-	flushSome(t, dir)
+	dir := killed(t, makeSpool(t, func(o *storage.Options) { o.Now = base }))
 	o := newOracle(t, dir)
 	var cases, lost atomic.Int64
 	t.Run("files", func(t *testing.T) {
@@ -130,16 +129,15 @@ func places(rng *rand.Rand, size int64) (out []int64) {
 	return append(out, size-1)
 }
 
-// flushSome moves what a spool holds into tables, and appends more that only the log has.
-func flushSome(t testing.TB, dir string) {
+// killed appends what only the log has, and returns a copy of the spool as a kill would leave it then.
+func killed(t testing.TB, dir string) string {
 	t.Helper()
-	db, err := pebble.Open(filepath.Join(dir, storage.StoreDir), storage.EngineOptions())
-	must(t, err)
-	must(t, db.Flush())
-	must(t, db.Close())
-	s := open(t, storage.Options{Dir: dir, Ledger: storage.LedgerLimits{MaxEntries: 8}, Now: base})
+	left := filepath.Join(t.TempDir(), "spool")
+	s := open(t, storage.Options{Dir: dir, Ledger: storage.LedgerLimits{MaxEntries: 8}, Now: options(dir).Now})
 	more(t, s, orders, 40, 10)
+	must(t, os.CopyFS(left, os.DirFS(dir)))
 	must(t, s.Close(context.Background()))
+	return left
 }
 
 // oracle knows where the entries of a sound spool are.
