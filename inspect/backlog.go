@@ -42,7 +42,7 @@ type BacklogList struct {
 func (s *Session) Backlog(ctx context.Context, o BacklogOptions) (BacklogList, error) {
 	return again(s, func() (out BacklogList, err error) {
 		var names []string
-		err = s.eachTopic(ctx, o.Selector, func(t *storage.TopicView) error {
+		err = s.eachBrief(ctx, o.Selector, func(t *storage.TopicView) error {
 			oldest := s.oldestOf(ctx, t)
 			for _, c := range t.Cursors {
 				if names = append(names, c.Name); o.Subscription != "" && c.Name != o.Subscription {

@@ -53,7 +53,7 @@ type CursorList struct {
 // Cursors lists the subscriptions of the chosen topics.
 func (s *Session) Cursors(ctx context.Context, sel Selector) (CursorList, error) {
 	return again(s, func() (out CursorList, err error) {
-		err = s.eachTopic(ctx, sel, func(t *storage.TopicView) error {
+		err = s.eachBrief(ctx, sel, func(t *storage.TopicView) error {
 			oldest := s.oldestOf(ctx, t)
 			for _, c := range t.Cursors {
 				b := t.Backlog(c)

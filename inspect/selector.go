@@ -186,12 +186,21 @@ func oneEdit(a, b string) bool {
 
 // eachTopic calls each for the chosen topics that can be read.
 func (s *Session) eachTopic(ctx context.Context, sel Selector, each func(*storage.TopicView) error) error {
+	return s.eachLoaded(ctx, sel, (*storage.Spool).Topic, each)
+}
+
+// eachBrief is eachTopic for what asks for counts and cursors; the time does not depend on how much the topics hold.
+func (s *Session) eachBrief(ctx context.Context, sel Selector, each func(*storage.TopicView) error) error {
+	return s.eachLoaded(ctx, sel, (*storage.Spool).Brief, each)
+}
+
+func (s *Session) eachLoaded(ctx context.Context, sel Selector, read func(*storage.Spool, uint64) (*storage.TopicView, error), each func(*storage.TopicView) error) error {
 	heads, err := s.choose(ctx, sel)
 	if err != nil {
 		return err
 	}
 	for _, h := range heads {
-		t, err := s.topic(ctx, h)
+		t, err := s.load(ctx, h, read)
 		if err != nil {
 			return err
 		}

@@ -140,7 +140,12 @@ func (s *Session) heads(ctx context.Context) (out []storage.TopicHead, err error
 
 // topic reads one topic. A topic that cannot be read is nil and a problem.
 func (s *Session) topic(ctx context.Context, h storage.TopicHead) (*storage.TopicView, error) {
-	t, err := s.spool.Topic(h.ID)
+	return s.load(ctx, h, (*storage.Spool).Topic)
+}
+
+// load is topic, by one of the spool's ways of reading it.
+func (s *Session) load(ctx context.Context, h storage.TopicHead, read func(*storage.Spool, uint64) (*storage.TopicView, error)) (*storage.TopicView, error) {
+	t, err := read(s.spool, h.ID)
 	if err == nil || !isDamage(err) {
 		return t, err
 	}

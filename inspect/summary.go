@@ -58,7 +58,7 @@ const leaders = 5
 func (s *Session) Summary(ctx context.Context) (*Summary, error) {
 	return again(s, func() (*Summary, error) {
 		out := &Summary{}
-		err := s.eachTopic(ctx, Selector{}, func(t *storage.TopicView) error {
+		err := s.eachBrief(ctx, Selector{}, func(t *storage.TopicView) error {
 			out.topic(t)
 			return nil
 		})

@@ -70,7 +70,7 @@ type TopicList struct {
 // Topics lists the topics with what they hold.
 func (s *Session) Topics(ctx context.Context, o TopicsOptions) (TopicList, error) {
 	return again(s, func() (out TopicList, err error) {
-		err = s.eachTopic(ctx, o.Selector, func(t *storage.TopicView) error {
+		err = s.eachBrief(ctx, o.Selector, func(t *storage.TopicView) error {
 			row := s.topicRow(t)
 			if o.Producers {
 				if row.Producers, err = s.producers(ctx, t); err != nil {

@@ -14,7 +14,8 @@ type Ledger struct {
 	record.Ledger
 	Extents []record.Extent // by rising first entry; contiguous. An open topic has parts instead
 
-	parts []part
+	parts  []part
+	unread bool // the extents are not read yet; see Spool.Brief
 }
 
 // part is what an open topic remembers of an extent: many topics that fill slowly have many extents.

@@ -48,8 +48,8 @@ func eachTopic(r pebble.Reader, each func(TopicHead) error) error {
 
 // loadTopic reads a topic: head, ledgers with their extents, cursors. recorded is the newest epoch whose extents are known
 // to be recorded; ledgers that need it are completed by looking into the epochs after it. No entry is read but the first
-// and last of such ledgers.
-func loadTopic(r pebble.Reader, id, recorded uint64) (*TopicState, error) {
+// and last of such ledgers. brief leaves out the extents of closed ledgers.
+func loadTopic(r pebble.Reader, id, recorded uint64, brief bool) (*TopicState, error) {
 	t := &TopicState{TopicHead: TopicHead{ID: id}}
 	found, err := get(r, key.ForTopic(id), func(v []byte) (err error) {
 		t.Topic, err = record.ParseTopic(v)
@@ -58,7 +58,7 @@ func loadTopic(r pebble.Reader, id, recorded uint64) (*TopicState, error) {
 	if err != nil || !found {
 		return nil, firstError(err, fmt.Errorf("%w: id %d", ErrTopicNotFound, id))
 	}
-	if err := t.loadLedgers(r, recorded); err != nil {
+	if err := t.loadLedgers(r, recorded, brief); err != nil {
 		return nil, fmt.Errorf("load %s: %w", t.Name, err)
 	}
 	if err := t.loadCursors(r); err != nil {
@@ -74,7 +74,7 @@ func (t *TopicState) corrupt(k []byte, p wire.Position, cause error) error {
 	return &CorruptError{Topic: t.Name, Position: p, Key: slices.Clone(k), Cause: cause}
 }
 
-func (t *TopicState) loadLedgers(r pebble.Reader, recorded uint64) error {
+func (t *TopicState) loadLedgers(r pebble.Reader, recorded uint64, brief bool) error {
 	lower, upper := key.ForLedgers(t.ID)
 	err := scan(r, lower, upper, func(k, v []byte) error {
 		_, id, err := key.ParseLedger(k)
@@ -99,6 +99,9 @@ func (t *TopicState) loadLedgers(r pebble.Reader, recorded uint64) error {
 		return t.corrupt(key.ForTopic(t.ID), wire.Position{}, fmt.Errorf("%w: topic has no ledger", record.ErrMalformed))
 	}
 	for _, l := range slices.Concat(t.Ledgers, t.Compacted) {
+		if l.unread = brief && l.State == record.LedgerClosed; l.unread {
+			continue
+		}
 		if err := t.loadExtents(r, l, recorded); err != nil {
 			return err
 		}

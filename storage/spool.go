@@ -193,8 +193,14 @@ func (s *Spool) ResourcePaths(kind Kind, prefix string) ([]string, error) {
 func (s *Spool) EachTopic(each func(TopicHead) error) error { return eachTopic(s.r, each) }
 
 // Topic reads a topic's state by its id. It returns ErrTopicNotFound, *CorruptError.
-func (s *Spool) Topic(id uint64) (*TopicView, error) {
-	st, err := loadTopic(s.r, id, s.meta.RecordedEpoch)
+func (s *Spool) Topic(id uint64) (*TopicView, error) { return s.topic(id, false) }
+
+// Brief is Topic without the extents of closed ledgers, of which a large topic has many; they are read when entries of the
+// ledger are. A reading method of the view may therefore return *CorruptError for what Topic would have returned it.
+func (s *Spool) Brief(id uint64) (*TopicView, error) { return s.topic(id, true) }
+
+func (s *Spool) topic(id uint64, brief bool) (*TopicView, error) {
+	st, err := loadTopic(s.r, id, s.meta.RecordedEpoch, brief)
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +237,24 @@ func (t *TopicView) reader() entryReader {
 	return entryReader{r: t.s.r, objects: t.s.objects, topic: t.Name}
 }
 
+// extend reads the extents, where they are missing, of the ledgers that hold the first max entries from `from` on, up to the
+// ledger `last`.
+func (t *TopicView) extend(from wire.Position, last, max int64) error {
+	for i := t.Ledgers.find(from.Ledger); i < len(t.Ledgers) && t.Ledgers[i].ID <= last && max > 0; i++ {
+		l := t.Ledgers[i]
+		if l.unread {
+			if err := t.loadExtents(t.s.r, l, t.s.meta.RecordedEpoch); err != nil {
+				return fmt.Errorf("load %s: %w", t.Name, err)
+			}
+			l.unread = false
+		}
+		if max -= l.Entries; l.ID == from.Ledger {
+			max += from.Entry
+		}
+	}
+	return nil
+}
+
 // Cursor returns the state of a subscription's cursor, nil when there is none.
 func (t *TopicView) Cursor(name string) *CursorState {
 	for _, c := range t.Cursors {
@@ -247,14 +271,22 @@ func (t *TopicView) Stats() TopicStats { return t.Ledgers.stats() }
 // Walk calls each for every stored entry in [from, to) in order; Data is valid during the call only. each ends the walk
 // by returning false or an error. Damage ends it with *CorruptError.
 func (t *TopicView) Walk(ctx context.Context, from, to wire.Position, each func(Entry) (more bool, err error)) error {
-	spans := t.Ledgers.spans(t.Ledgers.Normal(from), t.Ledgers.Normal(to), 1<<62)
+	from, to = t.Ledgers.Normal(from), t.Ledgers.Normal(to)
+	if err := t.extend(from, to.Ledger, 1<<62); err != nil {
+		return err
+	}
+	spans := t.Ledgers.spans(from, to, 1<<62)
 	return t.reader().walk(ctx, spans, stopping(each))
 }
 
 // WalkSince is Walk over all entries published at ms (milliseconds since the epoch) or later; runs of older entries are
 // skipped unread.
 func (t *TopicView) WalkSince(ctx context.Context, ms int64, each func(Entry) (more bool, err error)) error {
-	spans := t.Ledgers.spansSince(ms, t.Ledgers.First(), t.Ledgers.last().end(), 1<<62)
+	first, end := t.Ledgers.First(), t.Ledgers.last().end()
+	if err := t.extend(first, end.Ledger, 1<<62); err != nil {
+		return err
+	}
+	spans := t.Ledgers.spansSince(ms, first, end, 1<<62)
 	step := stopping(each)
 	return t.reader().walk(ctx, spans, func(e Entry) error {
 		if e.Header.PublishTime < ms {
@@ -276,7 +308,12 @@ func stopping(each func(Entry) (bool, error)) func(Entry) error {
 
 // Read is Topic.Read on a stopped spool.
 func (t *TopicView) Read(ctx context.Context, from wire.Position, maxEntries, maxBytes int, dst []Entry) ([]Entry, error) {
-	spans := t.Ledgers.spans(t.Ledgers.Normal(from), t.Ledgers.last().end(), int64(maxEntries))
+	from = t.Ledgers.Normal(from)
+	end := t.Ledgers.last().end()
+	if err := t.extend(from, end.Ledger, int64(maxEntries)); err != nil {
+		return dst, err
+	}
+	spans := t.Ledgers.spans(from, end, int64(maxEntries))
 	return t.reader().read(ctx, spans, maxBytes, dst)
 }
 
@@ -294,8 +331,11 @@ func (t *TopicView) ReadAt(ctx context.Context, p wire.Position) (Entry, error) 
 
 // SeekTime is Topic.SeekTime on a stopped spool.
 func (t *TopicView) SeekTime(ctx context.Context, ms int64) (wire.Position, error) {
-	end := t.Ledgers.last().end()
-	spans := t.Ledgers.spansSince(ms, t.Ledgers.First(), end, 1<<62)
+	first, end := t.Ledgers.First(), t.Ledgers.last().end()
+	if err := t.extend(first, end.Ledger, 1<<62); err != nil {
+		return end, err
+	}
+	spans := t.Ledgers.spansSince(ms, first, end, 1<<62)
 	return seekTime(ms, end, func(each func(Entry) error) error { return t.reader().walk(ctx, spans, each) })
 }
 
@@ -303,6 +343,9 @@ func (t *TopicView) SeekTime(ctx context.Context, ms int64) (wire.Position, erro
 func (t *TopicView) Cumulative(p wire.Position) (Consumed, error) {
 	if c, known := t.Ledgers.known(p); known {
 		return c, nil
+	}
+	if err := t.extend(p, p.Ledger, 1); err != nil {
+		return Consumed{}, err
 	}
 	sp, err := t.Ledgers.locate(t.Name, p)
 	if err != nil {

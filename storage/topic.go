@@ -148,7 +148,7 @@ func (s *Store) loadByName(full string) (*TopicState, error) {
 	if err != nil {
 		return nil, errors.Join(err, snap.Close())
 	}
-	st, err := loadTopic(snap, id, m.RecordedEpoch)
+	st, err := loadTopic(snap, id, m.RecordedEpoch, false)
 	return st, firstError(err, snap.Close())
 }
 
