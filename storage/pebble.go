@@ -25,6 +25,8 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               512 << 20,
 		CacheSize:                   o.BlockCacheBytes,
+		// A MANIFEST is read whole at every opening. Beyond this it is begun anew once it says more of what was than of what is.
+		MaxManifestFileSize: 32 << 10,
 	}
 	po.Experimental.SpanPolicyFunc = spanPolicy
 	for i := range po.Levels {

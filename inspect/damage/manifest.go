@@ -248,8 +248,13 @@ func (m *Manifest) apply(data []byte, edit *Edit) error {
 	if e.fail {
 		return errEdit
 	}
-	for _, t := range m.Tables {
-		delete(m.Gone, t.File) // moved to another level, or shared
+	for _, t := range edit.Added {
+		delete(m.Gone, t.File)
+	}
+	if len(edit.Removed) > 0 {
+		for _, t := range m.Tables {
+			delete(m.Gone, t.File) // shared with what was removed
+		}
 	}
 	return nil
 }
