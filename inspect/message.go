@@ -27,7 +27,7 @@ type FullMessage struct {
 	Meta   *MetadataFields     `json:"metadata" col:"METADATA"`
 	List   []Message           `json:"batchMessages" col:"LIST"`
 	Parts  []Part              `json:"parts" col:"PARTS"`
-	Data   []byte              `json:"data" col:"DATA,wide"` // as stored
+	Data   []byte              `json:"data" col:"DATA,wide" fmt:"preview"` // as stored
 	At     wire.Position       `json:"-"`
 	Header storage.EntryHeader `json:"header" col:"HEADER,wide"`
 }
