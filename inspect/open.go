@@ -177,7 +177,7 @@ func (s *Session) use(sp *storage.Spool) {
 	keys, batches := sp.Replayed()
 	s.source.ReplayedKeys, s.source.ReplayedBatches = keys, batches
 	s.source.CleanStop = fromMillis(sp.Meta().CleanStop)
-	s.source.Unclean = sp.Meta().CleanStop == 0 && sp.Meta().NextTopic > 0 && s.source.Mode == ModeStopped
+	s.source.Unclean = sp.Meta().CleanStop == 0 && s.source.Mode == ModeStopped
 }
 
 // checkLogs reads the logs once more by itself: Pebble takes a damaged end of

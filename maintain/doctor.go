@@ -133,12 +133,12 @@ func (o *DoctorOptions) database(ctx context.Context, d *Diagnosis) (err error) 
 		return nil
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for _, n := range s.Notes() {
-		severity := SeverityNote
-		if s.Source().Unclean {
-			severity = SeverityWarning
+	if src := s.Source(); src.Unclean {
+		unclean(d, src)
+	} else {
+		for _, n := range s.Notes() {
+			d.say(SeverityNote, "", "", "%s", n)
 		}
-		d.say(severity, "", "", "%s", n)
 	}
 	v, err := s.Verify(ctx, inspect.VerifyOptions{Fast: !o.Full, Progress: func(what string, done, total int64) {
 		o.Progress(Progress{what + " checked", done, total})
@@ -156,6 +156,18 @@ func (o *DoctorOptions) database(ctx context.Context, d *Diagnosis) (err error) 
 	}
 	o.findings(d, v)
 	return nil
+}
+
+// unclean says what a stop that was not clean leaves open. After a clean one the log has an end mark, and verify finds that
+// it is missing.
+func unclean(d *Diagnosis, src inspect.Source) {
+	const lost = "perhaps the last writes that were not synced; nobody can tell from the spool"
+	d.say(SeverityWarning, lost, "", "the spool was not stopped cleanly, or it is a copy of one in use. The broker replays its log when it starts: %d records. "+
+		"A log that was cut short later looks like one that ended with the kill, so what was written last may be gone", src.ReplayedBatches)
+	if src.CutShort {
+		d.say(SeverityWarning, "", "", "the log ends in the middle of a write. If a kill or a power loss did that, the write was never acknowledged; "+
+			"if the file lost its end later, acknowledged writes may be gone with it")
+	}
 }
 
 // findings turns what verify found into complaints, one for each check.

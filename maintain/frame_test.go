@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"spoolctl/inspect/archive"
 	"spoolctl/maintain"
 	"spoolctl/storage"
+	"spoolctl/wire"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,6 +52,9 @@ func verbs(t testing.TB) map[string]func(o maintain.Options) (*maintain.Result, 
 		},
 		"cursor-skip": func(o maintain.Options) (*maintain.Result, error) {
 			return maintain.SkipCursor(ctx, cursor(o, "billing"), 7)
+		},
+		"cursor-ack": func(o maintain.Options) (*maintain.Result, error) {
+			return maintain.AckCursor(ctx, cursor(o, "audit"), []wire.MessageID{{Position: wire.Position{Ledger: 3, Entry: 4}, Batch: -1}})
 		},
 		"cursor-clear": func(o maintain.Options) (*maintain.Result, error) {
 			return maintain.ClearCursor(ctx, cursor(o, "billing"))
@@ -94,111 +97,6 @@ func verbs(t testing.TB) map[string]func(o maintain.Options) (*maintain.Result, 
 		"trim": func(o maintain.Options) (*maintain.Result, error) {
 			return maintain.Trim(ctx, maintain.TrimOptions{Options: o, Topics: []string{events.String()}})
 		},
-	}
-}
-
-// TestKilledAtEveryStep stops every verb before each of its steps: the spool opens and verifies with either the old or the
-// new contents, the next run says which and cleans up, and then completes the change or undoes it.
-func TestKilledAtEveryStep(t *testing.T) {
-	original := makeSpool(t)
-	for verb, run := range verbs(t) {
-		if testing.Short() && !slices.Contains([]string{"cursor-clear", "topic-rename", "import"}, verb) {
-			continue // one of each way to change a staged spool
-		}
-		t.Run(verb, func(t *testing.T) {
-			t.Parallel()
-			killEachStep(t, original, verb, run, func(o maintain.Options) maintain.Options { return o })
-		})
-	}
-	t.Run("without exchange", func(t *testing.T) {
-		t.Parallel()
-		killEachStep(t, original, "cursor-clear", verbs(t)["cursor-clear"], maintain.WithoutExchange)
-	})
-}
-
-func killEachStep(t *testing.T, original, verb string, run func(maintain.Options) (*maintain.Result, error), change func(maintain.Options) maintain.Options) {
-	steps := map[string]bool{}
-	before := contents(t, original)
-	first := 0
-	if verb != "cursor-clear" {
-		first = 3 // what comes before the verb's own work is the same for all
-	}
-	for kill := first; ; kill++ {
-		dir := copyTree(t, original)
-		n, at := 0, ""
-		clean := change(options(dir))
-		o := clean
-		o.Step = func(step string) error {
-			if n++; n-1 == kill {
-				at = step
-				return errKilled
-			}
-			return nil
-		}
-		res, err := run(o)
-		if at == "" {
-			must(t, err)
-			if !res.Done || len(steps) < 8-first {
-				t.Fatalf("%s: done %v after steps %v", verb, res.Done, steps)
-			}
-			checkUndo(t, clean, before)
-			return
-		}
-		steps[at] = true
-		if !errors.Is(err, errKilled) {
-			t.Fatalf("%s at %s: %v", verb, at, err)
-		}
-		checkKilled(t, clean, verb, at, before, run)
-	}
-}
-
-// checkKilled looks at a spool on which a run was killed.
-func checkKilled(t *testing.T, o maintain.Options, verb, at string, before map[string]string, run func(maintain.Options) (*maintain.Result, error)) {
-	t.Helper()
-	told, err := maintain.Interrupted(o.Dir)
-	must(t, err)
-	var said *maintain.Recovery
-	o.Recovered = func(r maintain.Recovery) { said = &r }
-	must(t, maintain.Recover(o))
-	if (told == nil) != (said == nil) || told != nil && told.Changed != said.Changed {
-		t.Errorf("%s at %s: told %+v, said %+v", verb, at, told, said)
-	}
-	sound(t, o.Dir)
-	now := contents(t, o.Dir)
-	changed := !maps.Equal(now, before)
-	invisible := map[string]bool{"trim": true, "compact": true, "migrate": true, "resources-load": true} // in contents
-	if !invisible[verb] && changed != (said != nil && said.Changed) {
-		t.Errorf("%s at %s: changed is %v, said %+v", verb, at, changed, said)
-	}
-	for _, left := range []string{"staging", "journal.json", "store/maintained"} {
-		if _, err := os.Stat(filepath.Join(o.Dir, left)); err == nil {
-			t.Errorf("%s at %s: %s is left", verb, at, left)
-		}
-	}
-	if said != nil && said.Changed {
-		checkUndo(t, o, before)
-		return
-	}
-	if _, err := run(o); err != nil {
-		t.Errorf("%s again after %s: %v", verb, at, err)
-	}
-	sound(t, o.Dir)
-}
-
-// checkUndo puts the checkpoint back, and forth again.
-func checkUndo(t *testing.T, o maintain.Options, before map[string]string) {
-	t.Helper()
-	after := contents(t, o.Dir)
-	_, err := maintain.Undo(context.Background(), o, "")
-	must(t, err)
-	sound(t, o.Dir)
-	if diff := cmp.Diff(before, contents(t, o.Dir)); diff != "" {
-		t.Errorf("undo: %s", diff)
-	}
-	_, err = maintain.Undo(context.Background(), o, "")
-	must(t, err)
-	if diff := cmp.Diff(after, contents(t, o.Dir)); diff != "" {
-		t.Errorf("undo of undo: %s", diff)
 	}
 }
 

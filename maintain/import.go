@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,8 @@ import (
 type ImportOptions struct {
 	Options
 	From string // how the plan names the source
-	// Open opens the archive; it is called twice: all is read and checked before anything changes.
+	// Open opens the archive, or the lines of JSON of one; it is called twice: all is read and checked before anything
+	// changes.
 	Open func() (io.ReadCloser, error)
 }
 
@@ -32,6 +34,17 @@ type arrival struct {
 	cursors int
 	missing int64
 	renew   bool // its ledgers get new ids: some of theirs are taken
+
+	next, want int64 // of the ledger that is being read: the next entry, and how many it has
+}
+
+// take notes that the entries from first to last of the ledger have come.
+func (a *arrival) take(first, last int64) error {
+	if first != a.next || last >= a.want {
+		return fmt.Errorf("%w: entry %d of %s comes where entry %d of %d is to come", archive.ErrDamaged, first, a.name, a.next, a.want)
+	}
+	a.next = last + 1
+	return nil
 }
 
 // importPlan is what the first reading of an archive found out.
@@ -77,6 +90,26 @@ func Import(ctx context.Context, o ImportOptions) (*Result, error) {
 	})
 }
 
+// partReader is an archive in either form.
+type partReader interface {
+	Next() (any, error)
+	Totals() archive.Totals
+}
+
+// parts reads f as what it begins as.
+func parts(f io.Reader) (r partReader, done func(), err error) {
+	in := bufio.NewReader(f)
+	if b, err := in.Peek(1); err == nil && b[0] == '{' {
+		r, err := archive.NewLineReader(in)
+		return r, func() {}, err
+	}
+	a, err := archive.NewReader(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a, a.Close, nil
+}
+
 // each reads the archive once.
 func (o *ImportOptions) each(ctx context.Context, do func(part any) error) (totals archive.Totals, err error) {
 	f, err := o.Open()
@@ -84,11 +117,11 @@ func (o *ImportOptions) each(ctx context.Context, do func(part any) error) (tota
 		return totals, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r, err := archive.NewReader(f)
+	r, done, err := parts(f)
 	if err != nil {
 		return totals, fmt.Errorf("read %s: %w", o.From, err)
 	}
-	defer r.Close()
+	defer done()
 	for {
 		if err := ctx.Err(); err != nil {
 			return totals, err
@@ -97,12 +130,15 @@ func (o *ImportOptions) each(ctx context.Context, do func(part any) error) (tota
 		if errors.Is(err, io.EOF) {
 			return r.Totals(), nil
 		}
-		if err != nil {
-			return totals, fmt.Errorf("read %s: %w", o.From, err)
+		if err == nil {
+			if err = do(part); err == nil {
+				continue
+			}
+			if lines, ok := r.(*archive.LineReader); ok {
+				err = fmt.Errorf("line %d: %w", lines.Line(), err)
+			}
 		}
-		if err := do(part); err != nil {
-			return totals, err
-		}
+		return totals, fmt.Errorf("read %s: %w", o.From, err)
 	}
 }
 
@@ -116,6 +152,12 @@ func (o *ImportOptions) survey(ctx context.Context) (_ *importPlan, err error) {
 	}
 	var t *arrival
 	p.totals, err = o.each(ctx, func(part any) error {
+		switch part.(type) {
+		case *archive.Topic, *archive.Ledger, *archive.Cursor, *archive.Acks, *archive.Producer:
+			if t != nil && t.next != t.want {
+				return fmt.Errorf("%w: a ledger of %s has %d entries instead of %d", archive.ErrDamaged, t.name, t.next, t.want)
+			}
+		}
 		if t == nil {
 			switch part.(type) {
 			case *archive.Ledger, *archive.Entry, *archive.Gap, *archive.Cursor, *archive.Acks, *archive.Producer:
@@ -143,16 +185,22 @@ func (o *ImportOptions) survey(ctx context.Context) (_ *importPlan, err error) {
 				return fmt.Errorf("%w: ledger %d of %s does not follow the one before", archive.ErrDamaged, v.ID, t.name)
 			}
 			t.ledgers = append(t.ledgers, v.ID)
+			t.next, t.want = 0, v.Entries
 		case *archive.Entry:
 			t.entries++
 			t.bytes += int64(len(v.Data))
+			return t.take(v.ID, v.ID)
 		case *archive.Gap:
 			t.missing += v.Last - v.First + 1
+			return t.take(v.First, v.Last)
 		case *archive.Cursor:
 			t.cursors++
 		}
 		return nil
 	})
+	if err == nil && t != nil && t.next != t.want {
+		err = fmt.Errorf("read %s: %w: the last ledger of %s has %d entries instead of %d", o.From, archive.ErrDamaged, t.name, t.next, t.want)
+	}
 	return p, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"spoolctl/inspect"
@@ -155,5 +156,58 @@ func TestImportGaps(t *testing.T) {
 	must(t, err)
 	if b := v.Backlog(v.Cursor("s")); b.Messages != 3 || b.Entries != 3 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// exportedLines is exported as lines of JSON.
+func exportedLines(t testing.TB, dir string) []byte {
+	t.Helper()
+	r, err := archive.NewReader(bytes.NewReader(exported(t, dir)))
+	must(t, err)
+	defer r.Close()
+	var out bytes.Buffer
+	must(t, archive.WriteLines(&out, r))
+	return out.Bytes()
+}
+
+// TestImportLines: lines make the same spool as an archive, with the cursors, and come out of it again.
+func TestImportLines(t *testing.T) {
+	dir := makeSpool(t)
+	lines := exportedLines(t, dir)
+	to := emptySpool(t)
+	_, err := maintain.Import(context.Background(), importOf(to, lines))
+	must(t, err)
+	sound(t, to)
+	if diff := cmp.Diff(contents(t, dir), contents(t, to)); diff != "" {
+		t.Error(diff)
+	}
+	_, want, _ := bytes.Cut(lines, []byte("\n")) // the header names the spool
+	_, got, _ := bytes.Cut(exportedLines(t, to), []byte("\n"))
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestImportBadLines: a mistake in any line changes nothing, is found before anything is staged, and is named.
+func TestImportBadLines(t *testing.T) {
+	all := bytes.SplitAfter(bytes.TrimSuffix(exportedLines(t, makeSpool(t)), []byte("\n")), []byte("\n"))
+	to := emptySpool(t)
+	was := contents(t, to)
+	for i := range all {
+		for what, bad := range map[string][][]byte{
+			"missing": slices.Delete(slices.Clone(all), i, i+1),
+			"twice":   slices.Insert(slices.Clone(all), i, all[i]),
+			"broken":  slices.Replace(slices.Clone(all), i, i+1, all[i][:len(all[i])/2], []byte("\n")),
+		} {
+			o := importOf(to, bytes.Join(bad, nil))
+			o.DryRun = true
+			_, err := maintain.Import(context.Background(), o)
+			if !errors.Is(err, archive.ErrDamaged) && !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "line ") {
+				t.Errorf("line %d %s: %v", i+1, what, err)
+			}
+		}
+	}
+	if diff := cmp.Diff(was, contents(t, to)); diff != "" {
+		t.Error(diff)
 	}
 }

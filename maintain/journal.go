@@ -50,16 +50,10 @@ func readJournal(dir string) (*journal, error) {
 	return &j, nil
 }
 
-// remove ends a run; what a kill left of writing the journal goes too.
+// remove ends a run.
 func (j *journal) remove(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, "."+journalName+"*"))
-	if err != nil {
+	if err := os.Remove(filepath.Join(dir, journalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
-	}
-	for _, path := range append(left, filepath.Join(dir, journalName)) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 	}
 	return syncDir(dir)
 }

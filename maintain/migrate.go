@@ -33,22 +33,22 @@ func compression(name string) (*sstable.CompressionProfile, error) {
 	return nil, fmt.Errorf("%w: compression %q; there are none, snappy and zstd", storage.ErrBadName, name)
 }
 
-// Migrate brings a spool to the newest formats, and writes its tables anew with another compression when asked to. There
-// is one spool format; Pebble's formats are passed through step by step. What a broker writes later has its own
-// compression again.
+// Migrate brings a spool to the newest formats, and gives its tables another compression when asked to; both write all
+// tables anew. There is one spool format so far. What a broker writes later has its own compression again.
 func Migrate(ctx context.Context, o MigrateOptions) (*Result, error) {
 	o.Options = o.withDefaults()
-	w := work{verb: "migrate"}
+	var profile *sstable.CompressionProfile // nil: the broker's
 	if o.Compression != "" {
-		profile, err := compression(o.Compression)
-		if err != nil {
+		var err error
+		if profile, err = compression(o.Compression); err != nil {
 			return nil, err
 		}
-		w.stage = func(ctx context.Context, dir string) error { return o.reencode(ctx, o.Dir, dir, profile) }
 	}
-	w.plan = func(_ context.Context, p *Plan) error { return o.planMigrate(p) }
-	w.apply = onDB(func(context.Context, *pebble.DB) error { return nil }) // opening it is what brings the format up
-	return o.run(ctx, w)
+	return o.run(ctx, work{
+		verb:  "migrate",
+		plan:  func(_ context.Context, p *Plan) error { return o.planMigrate(p) },
+		apply: func(ctx context.Context, dir string) error { return o.reencode(ctx, dir, profile) },
+	})
 }
 
 func (o *MigrateOptions) planMigrate(p *Plan) error {
@@ -63,12 +63,8 @@ func (o *MigrateOptions) planMigrate(p *Plan) error {
 	case got > want:
 		return &storage.FormatError{Dir: o.Dir, What: "Pebble format", Got: int(got), Known: int(want)}
 	case got < want:
-		if o.Compression != "" {
-			return fmt.Errorf("bring the spool's format up first, without --compression: %w", &storage.FormatError{Dir: o.Dir, What: "Pebble format", Got: int(got), Known: int(want)})
-		}
-		p.add("migrate", "spool", o.Dir, "from Pebble format %d to %d", got, want)
-	}
-	if o.Compression == "" {
+		p.add("migrate", "spool", o.Dir, "from Pebble format %d to %d; all tables are written anew", got, want)
+	case o.Compression == "":
 		return nil
 	}
 	all, _, err := size(o.Dir)
@@ -76,26 +72,28 @@ func (o *MigrateOptions) planMigrate(p *Plan) error {
 		return err
 	}
 	p.Need += 2 * all // what is not compressed any more takes more room
-	p.add("rewrite", "spool", o.Dir, "%d bytes of files, with compression %s", all, o.Compression)
+	if o.Compression != "" {
+		p.add("rewrite", "spool", o.Dir, "%d bytes of files, with compression %s", all, o.Compression)
+	}
 	return nil
 }
 
-// reencode makes a new spool in dir with the same records, and the given compression; nil is the broker's.
-func (o *Options) reencode(ctx context.Context, from, dir string, profile *sstable.CompressionProfile) (err error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	if err := copyFile(filepath.Join(from, identityName), filepath.Join(dir, identityName)); err != nil {
-		return err
-	}
-	s, err := storage.OpenRead(storage.ReadOptions{Dir: from})
+// reencode writes the database of the staged spool in dir anew, in the newest format and with the given compression.
+// Opening it brings its format up, but leaves its tables as they are: readers of damaged spools know today's only.
+func (o *MigrateOptions) reencode(ctx context.Context, dir string, profile *sstable.CompressionProfile) error {
+	store, anew := storeDir(dir), filepath.Join(dir, "anew")
+	db, err := pebble.Open(store, engine())
 	if err != nil {
-		return &DamagedError{Dir: from, Cause: err}
+		return &DamagedError{Dir: o.Dir, Cause: err}
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return o.write(ctx, storeDir(dir), profile, func(set func(k, v []byte) error) error {
-		return eachRecord(s.Reader(), set)
-	})
+	err = o.write(ctx, anew, profile, func(set func(k, v []byte) error) error { return eachRecord(db, set) })
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := errors.Join(os.RemoveAll(store), os.Rename(anew, store)); err != nil {
+		return err
+	}
+	return syncDir(dir)
 }
 
 // write makes a database of the records that fill hands it.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -78,8 +79,12 @@ func (o *Options) lockRecovered() (lock interface{ Close() error }, err error) {
 	if lock, err = lockSpool(o.Dir); err != nil {
 		return nil, err
 	}
-	if j, err = readJournal(o.Dir); err == nil && j != nil {
-		err = o.cleanUp(j)
+	if j, err = readJournal(o.Dir); err == nil {
+		if j != nil {
+			err = o.cleanUp(j)
+		} else {
+			err = o.sweep()
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -121,13 +126,37 @@ func (o *Options) finish(j *journal) error {
 	if err := o.keepOld(j); err != nil {
 		return err
 	}
-	if err := o.step("unmark"); err != nil {
+	if err := o.step("end"); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(storeDir(o.Dir), markerName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// The mark goes after the journal: without it, the journal would tell that nothing was changed.
+	if err := j.remove(o.Dir); err != nil {
 		return err
 	}
-	return j.remove(o.Dir)
+	if err := o.step("sweep"); err != nil {
+		return err
+	}
+	return o.sweep()
+}
+
+// sweep removes what a kill can leave before there is a journal and after it is gone.
+func (o *Options) sweep() error {
+	list, err := os.ReadDir(o.Dir)
+	if err != nil {
+		return err
+	}
+	left := []string{filepath.Join(storeDir(o.Dir), markerName)}
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), "."+journalName) { // it was being written
+			left = append(left, filepath.Join(o.Dir, e.Name()))
+		}
+	}
+	for _, path := range left {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *Options) keepOld(j *journal) error {

@@ -17,6 +17,7 @@ import (
 // The forms of an export.
 const (
 	exportArchive = "archive"
+	exportLines   = "lines" // an archive as lines of JSON
 	exportNDJSON  = "ndjson"
 	exportFiles   = "files"
 )
@@ -56,7 +57,7 @@ func newInspectExport(o *inspectOptions) *cobra.Command {
 	x.bounds.flags(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&x.everything, "everything", false, "all topics, with tenants, namespaces and settings")
-	fl.Var(newChoice(&x.form, exportArchive, exportNDJSON, exportFiles), "form", "what to write")
+	fl.Var(newChoice(&x.form, exportArchive, exportLines, exportNDJSON, exportFiles), "form", "what to write")
 	fl.StringVar(&x.to, "into", "", "file to write, - for standard output; a folder for files")
 	return cmd
 }
@@ -67,14 +68,20 @@ func (x *exportFlags) run(ctx context.Context, s *inspect.Session, args []string
 		return err
 	}
 	bar := x.newProgress()
-	bar.bytes(x.form == exportArchive)
+	bar.bytes(x.form == exportArchive || x.form == exportLines)
 	out := exported{Form: x.form, To: x.to}
 	switch x.form {
-	case exportArchive:
+	case exportArchive, exportLines:
 		err = x.into(func(w io.Writer) error {
-			t, err := s.Export(ctx, w, inspect.ExportOptions{Selector: sel, Everything: x.everything, Program: "spoolctl/" + buildVersion().Version, Progress: bar.report})
-			out.archive(t)
-			return err
+			export := func(w io.Writer) error {
+				t, err := s.Export(ctx, w, inspect.ExportOptions{Selector: sel, Everything: x.everything, Program: "spoolctl/" + buildVersion().Version, Progress: bar.report})
+				out.archive(t)
+				return err
+			}
+			if x.form == exportLines {
+				return asLines(w, export)
+			}
+			return export(w)
 		})
 	case exportNDJSON:
 		err = x.into(func(w io.Writer) error {
@@ -111,7 +118,7 @@ func (x *exportFlags) checked(args []string) (sel inspect.Selector, b inspect.Bo
 		return sel, b, err
 	}
 	b, err = x.bounds.bounds()
-	if err == nil && x.form == exportArchive && b != (inspect.Bounds{}) {
+	if err == nil && (x.form == exportArchive || x.form == exportLines) && b != (inspect.Bounds{}) {
 		err = format.Usagef("an archive holds whole topics: --from, --to, --since and --until are for the other forms")
 	}
 	return sel, b, err
@@ -131,6 +138,25 @@ func (x *exportFlags) into(write func(io.Writer) error) (err error) {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
+}
+
+// asLines writes lines of JSON of the archive that export writes.
+func asLines(w io.Writer, export func(io.Writer) error) error {
+	r, to := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		to.CloseWithError(export(to))
+	}()
+	a, err := archive.NewReader(r)
+	if err == nil {
+		err = archive.WriteLines(w, a)
+		a.Close()
+	}
+	// An export that goes on ends with this; its own error has come through the pipe.
+	r.CloseWithError(err)
+	<-done
+	return err
 }
 
 // lines writes messages as `inspect messages -o ndjson` prints them.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -120,76 +119,6 @@ func newStorageBackups(o *storageOptions) *cobra.Command {
 			return printList(o.f, list, format.ListOptions{})
 		},
 	}
-}
-
-func newStorageSalvage(o *storageOptions) *cobra.Command {
-	var s maintain.SalvageOptions
-	cmd := &cobra.Command{
-		Use:   "salvage SRC DST",
-		Short: "Copy everything readable of a damaged spool into a new one",
-		Long: "Copy everything readable of the damaged spool SRC, table by table and log by log, into the new spool DST. Nothing in\n" +
-			"SRC changes. Entries keep their positions; lost ones count as acknowledged. The report lists every file of SRC; the\n" +
-			"exit code is 3 when something was lost, or when deleted data may reappear.",
-		Example: "  spoolctl storage salvage ./spool ./salvaged",
-		Args:    exactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s.Options, s.To = o.maintenance(args[0]), args[1]
-			s.Confirm = nil // nothing that is there changes
-			res, err := maintain.Salvage(cmd.Context(), s)
-			if err != nil {
-				return storageError(args[0], err)
-			}
-			if err := printList(o.f, res.Files, format.ListOptions{Summary: res}); err != nil || res.Whole() {
-				return err
-			}
-			lost := "an unknown number of records"
-			if res.LostRecords != nil {
-				lost = fmt.Sprintf("%d records", *res.LostRecords)
-			}
-			msg := fmt.Sprintf("%d entries were saved, %d and %s were lost", res.Entries, res.LostEntries, lost)
-			if res.MayReappear {
-				msg += "; deleted data may reappear"
-			}
-			return &format.Error{Kind: format.ErrProblems, Msg: msg, Hint: "look at the new spool: `spoolctl inspect summary --spool " + args[1] + "`"}
-		},
-	}
-	s.Memory = 256 << 20
-	cmd.Flags().Var((*sizeValue)(&s.Memory), "memory", "most memory for what is read before it is written (more goes to a temporary folder)")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "report what could be saved, make nothing")
-	return changes(cmd)
-}
-
-func newStorageDoctor(o *storageOptions) *cobra.Command {
-	var d maintain.DoctorOptions
-	cmd := &cobra.Command{
-		Use:     "doctor [SPOOL]",
-		Short:   "Say what is wrong with a spool, what is lost, and what to do next",
-		Example: "  spoolctl storage doctor ./spool",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, _, err := (&inspectOptions{f: o.f}).spoolOf(cmd, args, 0, 0)
-			if err != nil {
-				return err
-			}
-			d.Options = o.maintenance(dir)
-			got, err := maintain.Doctor(cmd.Context(), d)
-			if err != nil {
-				return storageError(dir, err)
-			}
-			if err := printList(o.f, got.Complaints, format.ListOptions{Summary: got}); err != nil || got.Healthy() {
-				return err
-			}
-			e := &format.Error{Kind: format.ErrProblems, Msg: fmt.Sprintf("the spool has %d problems", got.Errors)}
-			if got.Next != nil {
-				e.Hint = "run `" + *got.Next + "`"
-			}
-			return e
-		},
-	}
-	d.Memory = 256 << 20
-	cmd.Flags().BoolVar(&d.Full, "full", false, "read every byte, not only metadata and the log")
-	cmd.Flags().Var((*sizeValue)(&d.Memory), "memory", "most memory for caches and for rescued data")
-	return cmd
 }
 
 func newStorageRecover(o *storageOptions) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 
 	"spoolctl/format"
 	"spoolctl/inspect"
+	"spoolctl/inspect/archive"
 	"spoolctl/maintain"
 )
 
@@ -31,10 +32,15 @@ func newStorageImport(o *storageOptions) *cobra.Command {
 			default:
 				i.Open = func() (io.ReadCloser, error) { return os.Open(filepath.Clean(args[0])) }
 			}
-			return maintain.Import(ctx, i)
+			res, err := maintain.Import(ctx, i)
+			if errors.Is(err, archive.ErrFormat) {
+				return nil, &format.Error{Err: err, Hint: "write it with `spoolctl inspect export --form archive` or `--form lines`; the forms ndjson and files hold messages only"}
+			}
+			return res, err
 		})
-	cmd.Long = "Add topics from SOURCE, an archive of \"spoolctl inspect export\" or another spool, with their entries, positions,\n" +
-		"subscriptions, acknowledgements and schemas. All of SOURCE is read and checked before anything changes. Positions\n" +
+	cmd.Long = "Add topics from SOURCE, an archive of \"spoolctl inspect export\" (in either form, archive or lines) or another spool,\n" +
+		"with their entries, positions, subscriptions, acknowledgements and schemas. All of SOURCE is read and checked before\n" +
+		"anything changes, and a mistake in lines is named with its number. Positions\n" +
 		"stay unless the spool has a ledger with the same id; the plan says so. A topic that is there already is an error."
 	cmd.Example = "  spoolctl storage import ./spool orders.spoolarc --dry-run\n  spoolctl storage import ./spool ./other-spool orders --yes"
 	return cmd

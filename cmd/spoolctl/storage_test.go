@@ -35,6 +35,10 @@ func TestStorageVerbs(t *testing.T) {
 	if code, _, errs := runArgs(t, nil, "inspect", "export", "--spool", other, "--everything", "--into", archive); code != 0 {
 		t.Fatal(errs)
 	}
+	lines := filepath.Join(t.TempDir(), "all.lines")
+	if code, _, errs := runArgs(t, nil, "inspect", "export", "--spool", other, "--everything", "--form", "lines", "--into", lines); code != 0 {
+		t.Fatal(errs)
+	}
 	for _, c := range []struct {
 		verb string
 		args []string
@@ -53,6 +57,8 @@ func TestStorageVerbs(t *testing.T) {
 		{"topic rename", []string{dir, "orders", "bills"}, 1},
 		{"topic delete", []string{dir, "bills"}, 1},
 		{"import", []string{dir, archive}, 1},
+		{"topic delete", []string{dir, "orders"}, 1},
+		{"import", []string{dir, lines}, 1},
 		{"topic rename", []string{dir, "orders", "first"}, 1},
 		{"import", []string{dir, other, "orders"}, 1},
 		{"resources load", []string{dir, yaml}, 1},
@@ -80,6 +86,35 @@ func TestStorageVerbs(t *testing.T) {
 		}
 		if code, out, errs := runArgs(t, nil, "inspect", "verify", "--spool", dir); code != exitOK {
 			t.Fatalf("after %s: %d %s%s", c.verb, code, out, errs)
+		}
+	}
+}
+
+// TestStorageImportLines: a mistake is named with its line; messages are no archive, and what is one is said.
+func TestStorageImportLines(t *testing.T) {
+	dir, other := spoolOf(t), spoolOf(t)
+	file := filepath.Join(t.TempDir(), "lines")
+	export := func(form string) []byte {
+		t.Helper()
+		if code, _, errs := runArgs(t, nil, "inspect", "export", "--spool", other, "--everything", "--form", form, "--into", file); code != 0 {
+			t.Fatal(errs)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for form, want := range map[string]string{"lines": "line 2: ", "ndjson": "--form lines"} {
+		b := export(form)
+		if form == "lines" {
+			b = bytes.Replace(b, []byte("\n{"), []byte("\n{{"), 1)
+		}
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := storageRun(t, "import", dir, file, "--yes"); code != exitFailed || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: %d %s%s", form, code, out, errs)
 		}
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,4 +127,79 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		_, _, _ = read(b) // any error is fine, a panic is not
 	})
+}
+
+// lines writes the archive as lines of JSON.
+func lines(t testing.TB) string {
+	t.Helper()
+	r, err := archive.NewReader(bytes.NewReader(write(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var b strings.Builder
+	if err := archive.WriteLines(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func readLines(text string) (out []any, totals archive.Totals, err error) {
+	r, err := archive.NewLineReader(strings.NewReader(text))
+	if err != nil {
+		return nil, totals, err
+	}
+	for {
+		v, err := r.Next()
+		if err != nil {
+			return out, r.Totals(), err
+		}
+		out = append(out, v)
+	}
+}
+
+// TestLines: lines hold what the archive holds.
+func TestLines(t *testing.T) {
+	got, totals, err := readLines(lines(t))
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(parts(), got); diff != "" {
+		t.Error(diff)
+	}
+	if _, want, _ := read(write(t)); totals != want {
+		t.Errorf("%+v, want %+v", totals, want)
+	}
+}
+
+// TestBadLines: every mistake is named with its line.
+func TestBadLines(t *testing.T) {
+	all := strings.SplitAfter(strings.TrimSuffix(lines(t), "\n"), "\n")
+	join := func(l []string) string { return strings.Join(l, "") }
+	for what, c := range map[string]struct{ text, want string }{
+		"empty":        {"", "line 1 is no"},
+		"messages":     {`{"topic":"persistent://public/default/t","messageId":"1:0"}` + "\n", "line 1 is no"},
+		"no end":       {join(all[:len(all)-1]), "line 12: it is cut short"},
+		"half a line":  {join(all[:4]) + all[4][:9], "line 5: "},
+		"a line less":  {join(slices.Delete(slices.Clone(all), 5, 6)), "line 11: it says"},
+		"no JSON":      {join(all[:2]) + "x\n", "line 3: "},
+		"two parts":    {join(all[:2]) + `{"gap":{"first":0,"last":1},"acks":{"ledger":1}}` + "\n", "line 3: a line holds"},
+		"no part":      {join(all[:2]) + "{}\n", "line 3: a line holds"},
+		"unknown":      {join(all[:2]) + `{"cheese":1}` + "\n", "line 3: json: unknown field"},
+		"bad entry":    {join(all[:2]) + `{"entry":{"id":-1}}` + "\n", "line 3: entry -1"},
+		"bad gap":      {join(all[:2]) + `{"gap":{"first":2,"last":1}}` + "\n", "line 3: a gap"},
+		"two headers":  {join(all[:2]) + all[0], "line 3: a second header"},
+		"more behind":  {join(all) + "\n{}\n", "line 13: something follows"},
+		"not the file": {"{", "line 1 is no"},
+	} {
+		_, _, err := readLines(c.text)
+		if !errors.Is(err, archive.ErrDamaged) && !errors.Is(err, archive.ErrFormat) || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add(lines(f))
+	f.Fuzz(func(_ *testing.T, text string) { _, _, _ = readLines(text) })
 }

@@ -25,4 +25,7 @@
 //	A acks        of the cursor, in one ledger
 //	P producer    what deduplication knows of one of the topic's producers
 //	Z trailer     totals; an archive without it was cut short
+//
+// The same content can stand in lines of JSON, one for each frame, for reading and changing it with other tools: an object
+// with one field, named as above (the trailer is end), an entry's bytes in base64. Lines have no checksums.
 package archive

@@ -66,11 +66,11 @@ type Ledger struct {
 // Entry is one entry of the ledger. Of a Reader, Data is valid until the next
 // frame.
 type Entry struct {
-	ID          int64
-	PublishTime int64 // ms
-	Messages    int32
-	Checksum    uint8 // a record.ChecksumState
-	Data        []byte
+	ID          int64  `json:"id"`
+	PublishTime int64  `json:"publishTime"` // ms
+	Messages    int32  `json:"messages"`
+	Checksum    uint8  `json:"checksum"` // a record.ChecksumState
+	Data        []byte `json:"data"`
 }
 
 // Gap is a stretch of entries, both ends included, that could not be read.

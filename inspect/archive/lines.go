@@ -1,0 +1,203 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// line is one part of an archive as a line of JSON: an object with one field, which says what it is.
+type line struct {
+	Header   *Header   `json:"header,omitempty"`
+	Resource *Resource `json:"resource,omitempty"`
+	Schema   *Schema   `json:"schema,omitempty"`
+	Topic    *Topic    `json:"topic,omitempty"`
+	Ledger   *Ledger   `json:"ledger,omitempty"`
+	Entry    *Entry    `json:"entry,omitempty"`
+	Gap      *Gap      `json:"gap,omitempty"`
+	Cursor   *Cursor   `json:"cursor,omitempty"`
+	Acks     *Acks     `json:"acks,omitempty"`
+	Producer *Producer `json:"producer,omitempty"`
+	End      *end      `json:"end,omitempty"`
+}
+
+// end is the last line.
+type end struct {
+	Totals
+	Lines int `json:"lines"` // that came before it
+}
+
+// WriteLines writes the archive that r reads as lines of JSON, with the same content.
+func WriteLines(w io.Writer, r *Reader) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	enc := json.NewEncoder(out)
+	if err := enc.Encode(line{Header: &r.header}); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		part, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return errors.Join(enc.Encode(line{End: &end{r.totals, n}}), out.Flush())
+		}
+		if err != nil {
+			return err
+		}
+		var l line
+		switch v := part.(type) {
+		case *Resource:
+			l.Resource = v
+		case *Schema:
+			l.Schema = v
+		case *Topic:
+			l.Topic = v
+		case *Ledger:
+			l.Ledger = v
+		case *Entry:
+			l.Entry = v
+		case *Gap:
+			l.Gap = v
+		case *Cursor:
+			l.Cursor = v
+		case *Acks:
+			l.Acks = v
+		case *Producer:
+			l.Producer = v
+		default:
+			return fmt.Errorf("%w: a second header", ErrDamaged)
+		}
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+	}
+}
+
+// maxLine bounds a line, in bytes: the largest frame in base64, and its field names.
+const maxLine = maxFrame/3*4 + 1<<20
+
+// LineReader reads what WriteLines wrote. It is for one goroutine.
+type LineReader struct {
+	in     *bufio.Scanner
+	n      int // lines so far
+	header Header
+	totals Totals
+	err    error
+}
+
+// NewLineReader begins to read lines. Errors wrap ErrFormat, ErrDamaged, and name the line.
+func NewLineReader(r io.Reader) (*LineReader, error) {
+	out := &LineReader{in: bufio.NewScanner(r)}
+	out.in.Buffer(nil, maxLine)
+	l, err := out.read()
+	if err != nil || l.Header == nil {
+		return nil, errors.Join(fmt.Errorf("%w: line 1 is no archive's header", ErrFormat), out.in.Err())
+	}
+	out.header = *l.Header
+	return out, nil
+}
+
+// Header says where the lines come from.
+func (r *LineReader) Header() Header { return r.header }
+
+// Line is the number of the line that was read last, from 1.
+func (r *LineReader) Line() int { return r.n }
+
+// Totals are what was read so far; after io.EOF they are those of all.
+func (r *LineReader) Totals() Totals { return r.totals }
+
+// Next returns the next part as Reader.Next does.
+func (r *LineReader) Next() (any, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	v, err := r.next()
+	if r.err = err; err != nil && !errors.Is(err, io.EOF) {
+		r.err = fmt.Errorf("%w: line %d: %w", ErrDamaged, r.n, err)
+	}
+	return v, r.err
+}
+
+func (r *LineReader) next() (any, error) {
+	l, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case l.Resource != nil:
+		r.totals.Resources++
+		return l.Resource, nil
+	case l.Schema != nil:
+		r.totals.Schemas++
+		return l.Schema, nil
+	case l.Topic != nil:
+		r.totals.Topics++
+		return l.Topic, nil
+	case l.Ledger != nil:
+		r.totals.Ledgers++
+		return l.Ledger, nil
+	case l.Entry != nil:
+		if l.Entry.ID < 0 || l.Entry.Messages < 1 {
+			return nil, fmt.Errorf("entry %d with %d messages", l.Entry.ID, l.Entry.Messages)
+		}
+		r.totals.Entries++
+		r.totals.Bytes += int64(len(l.Entry.Data))
+		return l.Entry, nil
+	case l.Gap != nil:
+		if l.Gap.First < 0 || l.Gap.Last < l.Gap.First {
+			return nil, fmt.Errorf("a gap from %d to %d", l.Gap.First, l.Gap.Last)
+		}
+		r.totals.Missing += l.Gap.Last - l.Gap.First + 1
+		return l.Gap, nil
+	case l.Cursor != nil:
+		r.totals.Cursors++
+		return l.Cursor, nil
+	case l.Acks != nil:
+		return l.Acks, nil
+	case l.Producer != nil:
+		return l.Producer, nil
+	case l.Header != nil:
+		return nil, errors.New("a second header")
+	}
+	if want := (end{r.totals, r.n - 1}); *l.End != want {
+		return nil, fmt.Errorf("it says %+v, and there are %+v", *l.End, want)
+	}
+	if r.in.Scan() {
+		r.n++
+		return nil, errors.New("something follows the end")
+	}
+	return nil, firstError(r.in.Err(), io.EOF)
+}
+
+// read takes one line, which has exactly one part.
+func (r *LineReader) read() (*line, error) {
+	r.n++
+	if !r.in.Scan() {
+		return nil, firstError(r.in.Err(), errors.New("it is cut short: the line with the end is missing"))
+	}
+	l := &line{}
+	dec := json.NewDecoder(bytes.NewReader(r.in.Bytes()))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(l); err != nil {
+		return nil, err
+	}
+	parts := 0
+	for _, there := range []bool{l.Header != nil, l.Resource != nil, l.Schema != nil, l.Topic != nil, l.Ledger != nil, l.Entry != nil,
+		l.Gap != nil, l.Cursor != nil, l.Acks != nil, l.Producer != nil, l.End != nil} {
+		if there {
+			parts++
+		}
+	}
+	if parts != 1 || dec.More() {
+		return nil, errors.New("a line holds exactly one part")
+	}
+	return l, nil
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
