@@ -161,8 +161,12 @@ func (s *Session) note(t *storage.TopicView, span lostSpan, cause error) {
 	s.lost.noted = append(s.lost.noted, span)
 	n := span.end - span.first
 	first := wire.Position{Ledger: span.ledger, Entry: span.first}
+	which := "entry " + first.String()
+	if n > 1 {
+		which = fmt.Sprintf("entries %s to %s", first, wire.Position{Ledger: span.ledger, Entry: span.end - 1})
+	}
 	p := damage.Problem{
-		What:    fmt.Sprintf("%s: entries %s to %d cannot be read: %s", t.Name, first, span.end-1, firstLine(cause)),
+		What:    fmt.Sprintf("%s: %s cannot be read: %s", t.Name, which, firstLine(cause)),
 		Ledgers: []int64{span.ledger}, Lost: &n,
 	}
 	if k := keyAt(t, first); k != nil {

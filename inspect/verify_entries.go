@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"strings"
+
 	"spoolctl/storage"
 	"spoolctl/wire"
 )
@@ -21,18 +23,13 @@ func (v *verifier) topicEntries(t *storage.TopicView) error {
 		return nil
 	}
 	w := &entryChecks{v: v, t: t}
-	for _, l := range t.Ledgers {
-		if l.ID == all.from.Ledger {
-			w.messages, w.bytes = l.StartMessages, l.StartBytes
-		}
-	}
 	before := len(v.s.problems)
 	err := v.s.walk(v.ctx, t, all.from, all.to, w.entry)
 	if err != nil {
 		return err
 	}
 	for _, p := range v.s.problems[before:] {
-		v.add(Finding{Check: CheckEntries, Topic: t.Name, What: p.String()})
+		v.add(Finding{Check: CheckEntries, Topic: t.Name, What: strings.TrimPrefix(p.String(), t.Name+": ")})
 	}
 	w.ledgerEnd()
 	return nil
@@ -76,6 +73,7 @@ func (w *entryChecks) ledgerBegin(id int64) {
 	for _, l := range w.t.Ledgers {
 		if l.ID == id {
 			w.ledger = l
+			w.messages, w.bytes = l.StartMessages, l.StartBytes
 		}
 	}
 	w.next, w.read, w.gap = 0, 0, false

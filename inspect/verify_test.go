@@ -89,7 +89,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"lost ledger", inspect.CheckOrphans, "belong to no topic", fixed(key.ForLedger(1, 2), nil)},
 		{"lost cursor", inspect.CheckOrphans, "cursor that does not exist", fixed(key.ForCursor(1, 2), nil)},
 		{"lost extent", inspect.CheckTopics, "extents cover", fixed(key.ForExtent(2, 0), nil)},
-		{"entry missing", inspect.CheckEntries, "entries 1:4 to 4 cannot be read", fixed(key.ForEntry(1, 1, 4), nil)},
+		{"entry missing", inspect.CheckEntries, "entry 1:4 cannot be read", fixed(key.ForEntry(1, 1, 4), nil)},
 		{"ledger counts", inspect.CheckLedgers, "starts at", ledger(func(l *record.Ledger) { l.StartMessages++ })},
 		{"ledger bytes", inspect.CheckLedgers, "by its entries", ledger(func(l *record.Ledger) { l.Bytes++ })},
 		{"ledger open", inspect.CheckLedgers, "open and not the last", ledger(func(l *record.Ledger) { l.State = record.LedgerOpen })},

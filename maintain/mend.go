@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"spoolctl/storage"
 	"spoolctl/storage/key"
@@ -13,32 +14,29 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// lostRun is a stretch of entries that a ledger had and that are lost: [first, end).
-type lostRun struct{ ledger, first, end int64 }
-
 // mender makes the cursors of a spool that was put together fit its entries.
 type mender struct {
 	o    *Options
 	dir  string
 	only map[uint64]bool // topics, by id; nil: all
-	lost int64           // entries that ledgers had and that are not there
+	lost int64           // entries that ledgers had and that are not there, and of which nobody knew
 }
 
-// mend makes the cursors fit what is there: positions that are gone move, lost entries count as acknowledged, and the
-// counts of what was consumed are made again from the entries.
+// mend makes the records fit what is there: ledgers note the entries that are lost, which storage then passes over;
+// positions that are gone move, and the counts of what was consumed are made again from the entries.
 func (m *mender) mend(ctx context.Context) error {
 	if err := m.fillGaps(ctx); err != nil {
 		return err
 	}
-	lost := map[string][]lostRun{}
 	fixed := map[string][]byte{}
-	err := m.eachTopic(ctx, func(s *storage.Spool, t *storage.TopicView) (err error) {
-		lost[t.Name], err = lostRuns(s.Reader(), t)
-		for _, l := range lost[t.Name] {
-			m.lost += l.end - l.first
+	err := m.eachTopic(ctx, func(s *storage.Spool, t *storage.TopicView) error {
+		for _, l := range t.Ledgers {
+			if err := m.examine(s.Reader(), t.ID, l, fixed); err != nil {
+				return err
+			}
 		}
 		fit(t, fixed)
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
@@ -46,13 +44,8 @@ func (m *mender) mend(ctx context.Context) error {
 	if err := m.writeRecords(ctx, fixed); err != nil {
 		return err
 	}
-	if m.lost > 0 {
-		if err := m.passLost(ctx, lost); err != nil {
-			return err
-		}
-	}
 	clear(fixed)
-	err = m.eachTopic(ctx, func(s *storage.Spool, t *storage.TopicView) error { return recount(s.Reader(), t, fixed) })
+	err = m.eachTopic(ctx, func(s *storage.Spool, t *storage.TopicView) error { return recount(t, fixed) })
 	if err != nil {
 		return err
 	}
@@ -98,45 +91,60 @@ func (m *mender) writeRecords(ctx context.Context, set map[string][]byte) error 
 	})(ctx, m.dir)
 }
 
-// lostRuns finds the entries that t's ledgers had and that are not there.
-func lostRuns(r pebble.Reader, t *storage.TopicView) (out []lostRun, err error) {
-	for _, l := range t.Ledgers {
-		if l.LocalDeleted {
-			continue // its entries are in an object
-		}
-		next := int64(0)
-		gap := func(to int64) {
-			if to > next {
-				out = append(out, lostRun{l.ID, next, to})
-			}
-			next = to + 1
-		}
-		for _, x := range l.Extents {
-			err := eachKey(r, key.ForEntry(x.Epoch, l.ID, x.First), key.ForEntry(x.Epoch, l.ID, min(x.End(), l.Entries)), func(k []byte) error {
-				_, _, e, err := key.ParseEntry(k)
-				if err == nil {
-					gap(e)
-				}
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-		}
-		gap(l.Entries)
+// examine reads a ledger's entries, and notes in its record which are lost. The publish times of one that has all are made
+// sure of: its record may have been made from what is left of it.
+func (m *mender) examine(r pebble.Reader, topic uint64, l *storage.Ledger, set map[string][]byte) error {
+	if l.LocalDeleted || l.Entries == 0 {
+		return nil // its entries are in an object
 	}
-	return out, nil
+	was := l.Ledger
+	known := int64(0)
+	for _, run := range l.Lost {
+		known += run.Len()
+	}
+	next := int64(0)
+	l.Lost = nil
+	gap := func(to int64) {
+		if to > next {
+			l.Lost = append(l.Lost, record.Run{First: next, Last: to - 1})
+			m.lost += to - next
+		}
+		next = to + 1
+	}
+	var span record.Extent
+	for _, x := range l.Extents {
+		err := eachEntry(r, key.ForEntry(x.Epoch, l.ID, x.First), key.ForEntry(x.Epoch, l.ID, min(x.End(), l.Entries)), func(entry int64, h record.Header) {
+			gap(entry)
+			span.Published(h.PublishTime)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	gap(l.Entries)
+	m.lost -= known
+	if len(l.Lost) == 0 && l.State == record.LedgerClosed {
+		l.FirstPublish, l.LastPublish = span.FirstPublish, span.LastPublish
+	}
+	if !slices.Equal(l.Lost, was.Lost) || l.FirstPublish != was.FirstPublish || l.LastPublish != was.LastPublish {
+		set[string(key.ForLedger(topic, l.ID))] = l.Append(nil)
+	}
+	return nil
 }
 
-func eachKey(r pebble.Reader, lower, upper []byte, do func(k []byte) error) (err error) {
+func eachEntry(r pebble.Reader, lower, upper []byte, do func(entry int64, h record.Header)) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for ok := it.First(); ok; ok = it.Next() {
-		if err := do(it.Key()); err != nil {
+		_, _, entry, err := key.ParseEntry(it.Key())
+		if err != nil {
 			return err
+		}
+		if h, _, err := record.ParseHeader(it.Value()); err == nil { // else it is as lost as if it were not there
+			do(entry, h)
 		}
 	}
 	return it.Error()
@@ -167,64 +175,10 @@ func cursorRecord(c *storage.CursorState) record.Cursor {
 		Created: c.Created, LastActive: c.LastActive, Properties: c.Properties, Positions: c.Positions}
 }
 
-// passLost acknowledges the lost entries in every cursor: they cannot be delivered, and must not stay in a backlog for
-// ever.
-func (m *mender) passLost(ctx context.Context, lost map[string][]lostRun) error {
-	return m.o.onStore(func(ctx context.Context, s *storage.Store) error {
-		for full, runs := range lost {
-			name, err := wire.ParseTopic(full)
-			if err != nil || len(runs) == 0 {
-				continue
-			}
-			t, err := s.OpenTopic(ctx, name, noSink{})
-			if err != nil {
-				return err
-			}
-			t.SetTrimPolicy(storage.TrimPolicy{RetentionTime: -1})
-			for _, c := range t.Cursors() {
-				if err := ackRuns(c, runs); err != nil {
-					return fmt.Errorf("%s of %s: %w", c.Name(), full, err)
-				}
-			}
-			if err := t.Close(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})(ctx, m.dir)
-}
-
-// ackRuns acknowledges runs of entries that are not there.
-func ackRuns(c *storage.Cursor, runs []lostRun) error {
-	const most = 10_000
-	var acks []storage.Ack
-	for _, r := range runs {
-		for e := r.first; e < r.end; e++ {
-			// One byte, so that nobody looks for what is lost; the counts are made again afterwards.
-			acks = append(acks, storage.Ack{Position: wire.Position{Ledger: r.ledger, Entry: e}, Bytes: 1})
-			if len(acks) == most {
-				if err := c.Ack(acks, nil); err != nil {
-					return err
-				}
-				acks = acks[:0]
-			}
-		}
-	}
-	return c.Ack(acks, nil)
-}
-
-// recount makes the counts of what cursors have consumed again. A lost entry counts with the next one that is there.
-func recount(r pebble.Reader, t *storage.TopicView, set map[string][]byte) error {
-	at := func(p wire.Position) (storage.Consumed, error) {
-		c, err := t.Cumulative(p)
-		var bad *storage.CorruptError
-		if err == nil || !(errors.As(err, &bad) || errors.Is(err, storage.ErrEntryNotFound)) {
-			return c, err
-		}
-		return before(r, t, p)
-	}
+// recount makes the counts of what cursors have consumed again.
+func recount(t *storage.TopicView, set map[string][]byte) error {
 	for _, c := range t.Cursors {
-		got, err := c.Recount(at)
+		got, err := c.Recount(t.Cumulative)
 		if errors.As(err, new(*storage.OffloadedError)) {
 			continue // nobody can count; what it knew stays
 		}
@@ -239,36 +193,4 @@ func recount(r pebble.Reader, t *storage.TopicView, set map[string][]byte) error
 		set[string(key.ForCursor(t.ID, c.ID))] = rec.Append(nil)
 	}
 	return nil
-}
-
-// before returns the topic's counts before the first entry after p that is there, or at the ledger's end.
-func before(r pebble.Reader, t *storage.TopicView, p wire.Position) (out storage.Consumed, err error) {
-	for _, l := range t.Ledgers {
-		if l.ID != p.Ledger {
-			continue
-		}
-		out = storage.Consumed{Messages: l.StartMessages + l.Messages, Bytes: l.StartBytes + l.Bytes}
-		for _, x := range l.Extents {
-			if x.End() <= p.Entry {
-				continue
-			}
-			found := false
-			it, err := r.NewIter(&pebble.IterOptions{LowerBound: key.ForEntry(x.Epoch, l.ID, max(x.First, p.Entry+1)), UpperBound: key.ForEntry(x.Epoch, l.ID, x.End())})
-			if err != nil {
-				return out, err
-			}
-			if it.First() {
-				var h record.Header
-				var data []byte
-				if h, data, err = record.ParseHeader(it.Value()); err == nil {
-					found = true
-					out = storage.Consumed{Messages: h.TotalMessages - int64(h.Messages), Bytes: h.TotalBytes - int64(len(data))}
-				}
-			}
-			if err := errors.Join(err, it.Close()); err != nil || found {
-				return out, err
-			}
-		}
-	}
-	return out, nil
 }

@@ -63,8 +63,9 @@ func (t *Topic) CreateCursor(ctx context.Context, o CursorOptions) (*Cursor, err
 	}, o.Durable)
 	t.mu.RLock()
 	c.st.MarkDelete = t.ledgers.Prev(after(o.MarkDelete))
+	c.st.passLost(t.ledgers, func(int64) {})
 	t.mu.RUnlock()
-	consumed, err := t.cumulativeAt(c.st.MarkDelete)
+	consumed, err := c.st.Recount(t.cumulativeAt)
 	if err != nil {
 		return nil, err
 	}

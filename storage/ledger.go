@@ -2,6 +2,7 @@ package storage
 
 import (
 	"iter"
+	"slices"
 	"sort"
 
 	"spoolctl/storage/record"
@@ -157,6 +158,36 @@ func (l *Ledger) partAt(entry int64) (p part, end int64, ok bool) {
 		end = l.parts[i].first
 	}
 	return l.parts[i-1], end, true
+}
+
+// lostFrom returns the first run of lost entries that does not end before the entry, or false.
+func (l *Ledger) lostFrom(entry int64) (record.Run, bool) {
+	i := sort.Search(len(l.Lost), func(i int) bool { return l.Lost[i].Last >= entry })
+	if i == len(l.Lost) {
+		return record.Run{}, false
+	}
+	return l.Lost[i], true
+}
+
+// lost reports whether the entry is known to be lost.
+func (l *Ledger) lost(entry int64) bool {
+	r, ok := l.lostFrom(entry)
+	return ok && r.First <= entry
+}
+
+// lostUpTo returns the last entry of the run of lost entries that p is in, or p and false.
+func (ls Ledgers) lostUpTo(p wire.Position) (wire.Position, bool) {
+	l := ls.byID(p.Ledger)
+	if l == nil || !l.lost(p.Entry) {
+		return p, false
+	}
+	r, _ := l.lostFrom(p.Entry)
+	return wire.Position{Ledger: p.Ledger, Entry: r.Last}, true
+}
+
+// anyLost reports whether entries are known to be lost.
+func (ls Ledgers) anyLost() bool {
+	return slices.ContainsFunc(ls, func(l *Ledger) bool { return len(l.Lost) > 0 })
 }
 
 // epochs lists the epochs that hold entries of the ledger.

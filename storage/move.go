@@ -30,13 +30,28 @@ func (ls Ledgers) known(p wire.Position) (c Consumed, known bool) {
 // cumulativeAt implements cumulative for an open topic. No lock is held while a header is read.
 func (t *Topic) cumulativeAt(p wire.Position) (Consumed, error) {
 	t.mu.RLock()
+	p, lost := t.ledgers.lostUpTo(p)
 	c, known := t.ledgers.known(p)
 	t.mu.RUnlock()
 	if known {
 		return c, nil
 	}
-	h, _, err := t.headerAt(p)
-	return Consumed{h.TotalMessages, h.TotalBytes}, err
+	return readCumulative(p, lost, t.headerAt)
+}
+
+// readCumulative reads the cumulative counts at p from headers. A run of lost entries that ends at p has the counts from
+// before the entry that follows.
+func readCumulative(p wire.Position, lost bool, header func(wire.Position) (EntryHeader, int, error)) (Consumed, error) {
+	if lost {
+		p.Entry++
+	}
+	h, size, err := header(p)
+	c := Consumed{h.TotalMessages, h.TotalBytes}
+	if lost {
+		c.Messages -= int64(h.Messages)
+		c.Bytes -= int64(size)
+	}
+	return c, err
 }
 
 // countAcked returns the messages and bytes that ranges and partial batches above p have acknowledged: two headers a range
@@ -83,25 +98,26 @@ func (c *CursorState) Recount(at func(p wire.Position) (Consumed, error)) (Consu
 // nil, changes more in the same step. Headers are read without a lock; the step is tried again when the cursor changed
 // meanwhile.
 func (c *Cursor) move(target wire.Position, reset bool, done func(error), extra func(ls Ledgers, dirty func(int64))) error {
-	base, err := c.t.cumulativeAt(target)
-	if err != nil {
-		return err
-	}
 	for {
 		var version uint64
-		acks := newAckSet()
+		will := CursorState{MarkDelete: target, Acks: newAckSet()}
 		c.mu.Lock()
 		version = c.version
 		if !reset {
 			for id, h := range c.st.Acks.ledgers {
 				if id >= target.Ledger {
-					acks.ledgers[id] = h
+					will.Acks.ledgers[id] = h
 				}
 			}
-			acks = acks.clone()
+			will.Acks = will.Acks.clone()
 		}
 		c.mu.Unlock()
-		above, err := countAcked(acks, target, c.t.cumulativeAt)
+		if reset {
+			c.t.mu.RLock()
+			will.passLost(c.t.ledgers, func(int64) {})
+			c.t.mu.RUnlock()
+		}
+		consumed, err := will.Recount(c.t.cumulativeAt)
 		if err != nil {
 			return err
 		}
@@ -125,8 +141,11 @@ func (c *Cursor) move(target wire.Position, reset bool, done func(error), extra 
 				}
 				clear(c.st.Acks.ledgers)
 			}
-			c.st.Consumed = Consumed{base.Messages + above.Messages, base.Bytes + above.Bytes}
+			c.st.Consumed = consumed
 			c.st.moved(ls, target, dirty)
+			if reset {
+				c.st.passLost(ls, dirty)
+			}
 			if extra != nil {
 				extra(ls, dirty)
 			}

@@ -53,11 +53,19 @@ func (ls Ledgers) spansSince(since int64, from, to wire.Position, max int64) (ou
 			end = min(end, to.Entry)
 		}
 		for first < end && max > 0 {
+			lost, follows := l.lostFrom(first)
+			if follows && lost.First <= first {
+				first = lost.Last + 1
+				continue
+			}
 			sp, published, ok := l.spanAt(first)
 			if !ok {
 				return out
 			}
 			sp.last = min(sp.last, end, first+max)
+			if follows {
+				sp.last = min(sp.last, lost.First)
+			}
 			if published == 0 || published >= since {
 				out = append(out, sp)
 			}
@@ -159,8 +167,15 @@ func (er entryReader) walkStored(ctx context.Context, it *pebble.Iterator, sp sp
 
 // missing says that the entries from p up to, not including, next are not there.
 func (er entryReader) missing(p wire.Position, k []byte, next int64) error {
-	return &CorruptError{Topic: er.topic, Position: p, Key: slices.Clone(k), Cause: fmt.Errorf("entry is missing: %w", ErrEntryNotFound), next: next}
+	return &CorruptError{Topic: er.topic, Position: p, Key: slices.Clone(k), Cause: missingError{}, next: next}
 }
+
+// missingError is an ErrEntryNotFound of an entry that must be there.
+type missingError struct{}
+
+func (missingError) Error() string { return "it is missing" }
+
+func (missingError) Unwrap() error { return ErrEntryNotFound }
 
 func (er entryReader) corrupt(p wire.Position, k []byte, cause error) error {
 	return &CorruptError{Topic: er.topic, Position: p, Key: slices.Clone(k), Cause: cause}
@@ -210,14 +225,14 @@ func (er entryReader) header(ctx context.Context, sp span) (h EntryHeader, size 
 		return nil
 	})
 	if err == nil && !found {
-		err = er.corrupt(pos, k, fmt.Errorf("entry is missing: %w", ErrEntryNotFound))
+		err = er.corrupt(pos, k, missingError{})
 	}
 	return h, size, err
 }
 
 // locate finds the run that begins with a stored entry; it returns ErrEntryNotFound when none is stored at p.
 func (ls Ledgers) locate(topic string, p wire.Position) (span, error) {
-	if l := ls.byID(p.Ledger); l != nil && p.Entry >= 0 && p.Entry < l.Entries {
+	if l := ls.byID(p.Ledger); l != nil && p.Entry >= 0 && p.Entry < l.Entries && !l.lost(p.Entry) {
 		if sp, _, ok := l.spanAt(p.Entry); ok {
 			return sp, nil
 		}

@@ -202,7 +202,8 @@ func (s *Spool) topic(id uint64, brief bool) (*TopicView, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TopicView{TopicState: *st, s: s}, nil
+	t := &TopicView{TopicState: *st, s: s}
+	return t, t.passLost(t.Cumulative)
 }
 
 // TopicByName reads a topic's state by its full name. It returns ErrTopicNotFound, *CorruptError.

@@ -110,7 +110,9 @@ func (s *Store) CreateTopic(ctx context.Context, name wire.TopicName, o TopicOpt
 		return nil, fmt.Errorf("create %s: %w", full, err)
 	}
 	s.names.set(full, st.ID)
-	t = s.newTopic(name, st, o.Sink)
+	if t, err = s.newTopic(name, st, o.Sink); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -134,8 +136,8 @@ func (s *Store) OpenTopic(ctx context.Context, name wire.TopicName, sink Sink) (
 		s.stats.recoveredTopics.Add(1)
 		s.log.Info("recovered topic", "topic", full, "ledger", l.ID, "entries", l.Entries, "last", st.Ledgers.LastConfirmed().String())
 	}
-	t = s.newTopic(name, st, sink)
-	return t, nil
+	t, err = s.newTopic(name, st, sink)
+	return t, err
 }
 
 func (s *Store) loadByName(full string) (*TopicState, error) {
@@ -152,7 +154,7 @@ func (s *Store) loadByName(full string) (*TopicState, error) {
 	return st, firstError(err, snap.Close())
 }
 
-func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic {
+func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) (*Topic, error) {
 	for _, l := range slices.Concat(st.Ledgers, st.Compacted) {
 		l.slim()
 	}
@@ -169,11 +171,14 @@ func (s *Store) newTopic(name wire.TopicName, st *TopicState, sink Sink) *Topic 
 	for name, rec := range st.Producers {
 		t.producers[name] = t.newProducerState(name, rec)
 	}
+	if err := st.passLost(t.cumulativeAt); err != nil {
+		return nil, err
+	}
 	for _, c := range st.Cursors {
 		t.cursors[c.Name] = newCursor(t, *c, true)
 	}
 	t.compact = loadCompacted(st)
-	return t
+	return t, nil
 }
 
 // DeleteTopic deletes a topic with everything it has; durable on return. It returns ErrTopicNotFound, or ErrTopicOpen when

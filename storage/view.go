@@ -141,7 +141,7 @@ func (t *TopicView) ReadAt(ctx context.Context, p wire.Position) (Entry, error) 
 		return Entry{}, fmt.Errorf("%s %s: %w", t.Name, p, ErrEntryNotFound)
 	}
 	got, err := t.Read(ctx, p, 1, 1, nil)
-	if err != nil || len(got) == 0 {
+	if err != nil || len(got) == 0 || got[0].Position != p {
 		return Entry{}, firstError(err, fmt.Errorf("%s %s: %w", t.Name, p, ErrEntryNotFound))
 	}
 	return got[0], nil
@@ -159,18 +159,23 @@ func (t *TopicView) SeekTime(ctx context.Context, ms int64) (wire.Position, erro
 
 // Cumulative returns the topic's counts of messages and bytes, ever, up to and including the entry at p.
 func (t *TopicView) Cumulative(p wire.Position) (Consumed, error) {
+	p, lost := t.Ledgers.lostUpTo(p)
 	if c, known := t.Ledgers.known(p); known {
 		return c, nil
 	}
+	return readCumulative(p, lost, t.headerAt)
+}
+
+// headerAt returns the header of the entry at p and the length of its data.
+func (t *TopicView) headerAt(p wire.Position) (EntryHeader, int, error) {
 	if err := t.extend(p, p.Ledger, 1); err != nil {
-		return Consumed{}, err
+		return EntryHeader{}, 0, err
 	}
 	sp, err := t.Ledgers.locate(t.Name, p)
 	if err != nil {
-		return Consumed{}, err
+		return EntryHeader{}, 0, err
 	}
-	h, _, err := t.reader().header(context.Background(), sp)
-	return Consumed{h.TotalMessages, h.TotalBytes}, err
+	return t.reader().header(context.Background(), sp)
 }
 
 // Backlog returns a cursor's backlog: Cursor.Backlog on a stopped spool.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"spoolctl/storage/key"
 	"spoolctl/storage/record"
@@ -273,6 +274,7 @@ func (m *mender) count(id int64, l *mendLedger, xs []record.Extent, have int64) 
 	if !l.known {
 		l.rec.StartMessages, l.rec.StartBytes = xs[0].StartMessages, xs[0].StartBytes
 	}
+	l.rec.FirstPublish = xs[0].FirstPublish
 	last := xs[len(xs)-1]
 	v, closer, err := m.db.Get(key.ForEntry(last.Epoch, id, have-1))
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -285,6 +287,10 @@ func (m *mender) count(id int64, l *mendLedger, xs []record.Extent, have int64) 
 	if h, _, err := record.ParseHeader(v); err == nil {
 		l.rec.Messages, l.rec.Bytes = max(0, h.TotalMessages-l.rec.StartMessages), max(0, h.TotalBytes-l.rec.StartBytes)
 		l.rec.LastPublish = h.PublishTime
+		l.rec.Closed = time.UnixMilli(h.PublishTime).UTC() // it was closed soon after
+		if l.rec.Closed.Before(l.rec.Created) {
+			l.rec.Closed = l.rec.Created
+		}
 	}
 	return nil
 }

@@ -34,18 +34,42 @@ func (p Problem) String() string {
 	if p.FirstKey != "" {
 		fmt.Fprintf(&b, "; keys %s to %s", p.FirstKey, p.LastKey)
 	}
-	if len(p.Ledgers) > 0 {
-		const most = 8
-		fmt.Fprintf(&b, "; ledgers %v", p.Ledgers[:min(most, len(p.Ledgers))])
-		if n := len(p.Ledgers) - most; n > 0 {
-			fmt.Fprintf(&b, " and %d more", n)
-		}
+	if p.File != "" { // else What names them
+		b.WriteString(ledgerList(p.Ledgers))
 	}
 	if p.Lost != nil {
-		fmt.Fprintf(&b, "; %d records lost", *p.Lost)
+		fmt.Fprintf(&b, "; %s lost", records(*p.Lost))
 	}
 	if p.Recovered != nil {
-		fmt.Fprintf(&b, "; %d records read", *p.Recovered)
+		fmt.Fprintf(&b, "; %s read", records(*p.Recovered))
+	}
+	return b.String()
+}
+
+func records(n int64) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
+}
+
+// ledgerList names ledgers, not all of many.
+func ledgerList(ids []int64) string {
+	switch len(ids) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("; ledger %d", ids[0])
+	}
+	const most = 8
+	var b strings.Builder
+	sep := "; ledgers "
+	for _, id := range ids[:min(most, len(ids))] {
+		fmt.Fprintf(&b, "%s%d", sep, id)
+		sep = ", "
+	}
+	if n := len(ids) - most; n > 0 {
+		fmt.Fprintf(&b, " and %d more", n)
 	}
 	return b.String()
 }

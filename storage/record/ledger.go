@@ -44,7 +44,15 @@ type Ledger struct {
 	LocalDeleted bool      `json:",omitempty"` // 15: its entries are in the object only
 
 	Compacted bool `json:",omitempty"` // 16: it holds the result of a topic compaction; see package storage, compact.go
+
+	Lost []Run `json:",omitempty"` // 17: entries that a salvage found missing; rising, apart from each other
 }
+
+// Run is a stretch of a ledger's entries, both ends included.
+type Run struct{ First, Last int64 }
+
+// Len counts the entries.
+func (r Run) Len() int64 { return r.Last - r.First + 1 }
 
 // Append adds the encoding of l to dst.
 func (l *Ledger) Append(dst []byte) []byte {
@@ -67,6 +75,9 @@ func (l *Ledger) Append(dst []byte) []byte {
 	}
 	if l.Compacted {
 		dst = appendInt(dst, 16, 1)
+	}
+	for _, r := range l.Lost {
+		dst = appendBytes(dst, 17, appendInt(appendInt(nil, 1, r.First), 2, r.Len()))
 	}
 	return dst
 }
@@ -111,10 +122,34 @@ func ParseLedger(b []byte) (l Ledger, err error) {
 			l.LocalDeleted = v != 0
 		case 16:
 			l.Compacted = v != 0
+		case 17:
+			r, err := parseRun(b)
+			if n := len(l.Lost); err == nil && n > 0 && r.First <= l.Lost[n-1].Last {
+				err = fmt.Errorf("%w: ledger: runs of lost entries are not rising", ErrMalformed)
+			}
+			l.Lost = append(l.Lost, r)
+			return err
 		}
 		return nil
 	})
 	return l, err
+}
+
+func parseRun(b []byte) (Run, error) {
+	var first, n int64
+	err := fields("run", b, func(num protowire.Number, v uint64, _ []byte) error {
+		switch num {
+		case 1:
+			first = int64(v)
+		case 2:
+			n = int64(v)
+		}
+		return nil
+	})
+	if err == nil && (first < 0 || n <= 0 || first+n < first) {
+		err = fmt.Errorf("%w: run: numbers out of range", ErrMalformed)
+	}
+	return Run{first, first + n - 1}, err
 }
 
 // Extent says which epoch holds a run of a ledger's entries. Its key holds the ledger and the first entry.
