@@ -6,13 +6,15 @@ FUZZTIME ?= 10s
 # The version comes from git, where git works here.
 VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
 SEEDS ?= 20000
+DIR ?= big-spool
+SCALE ?= 1
 # Where tests that write much and need no durable disk do so.
 SCRATCH ?= $(shell test -d /dev/shm && echo /dev/shm || echo /tmp)
 # A pipe fails when its first command does.
 SHELL := bash
 .SHELLFLAGS := -o pipefail -ec
 
-.PHONY: build test race lint rules docs docs-check generate generate-check demo suite-go fuzz-short crash corrupt kill vuln ci clean
+.PHONY: build test race lint rules docs docs-check generate generate-check demo suite-go fuzz-short crash corrupt kill big-spool vuln ci clean
 
 build: ## bin/spoolctl and bin/spoold, with the version from git
 	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/ ./cmd/spoolctl ./cmd/spoold
@@ -65,6 +67,9 @@ corrupt: ## every byte of every file of small spools flipped, and every file cut
 
 kill: ## every maintenance verb killed at every step and at every system call that changes files; about 6 minutes
 	TMPDIR=$(SCRATCH) $(GO) test ./maintain -run 'TestKill$$' -v -timeout 2h -kill.whole | grep -v -e '^===' -e '--- PASS: .*/'
+
+big-spool: ## a spool of 10 GiB times SCALE below DIR, to try the inspector on; rows 10 to 12 are `cd bench && go run . inspect`
+	cd bench && $(GO) run . big-spool --dir $(abspath $(DIR)) --scale $(SCALE)
 
 vuln: ## known vulnerabilities in what the programs call; the database comes from the module proxy
 	@db=$$(mktemp -d) && trap 'rm -rf "$$db"' EXIT && \

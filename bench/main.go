@@ -39,6 +39,14 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(programs(e)) }() // what stays is in the way of nobody
+	if len(chosen) == 0 {
+		spool, err := scenario.BigSpool(ctx, e)
+		if err != nil {
+			return err
+		}
+		fmt.Println(spool)
+		return nil
+	}
 	r := report.Report{Machine: report.ThisMachine(), Rounds: o.rounds, Scale: o.scale, Limits: o.limitsText()}
 	var failed []error
 	for _, s := range chosen {
@@ -70,7 +78,10 @@ func writePage(name string, r report.Report) error {
 	return errors.Join(r.Markdown(f), f.Close())
 }
 
-// parse reads flags and names, in any order.
+// bigSpool is named in place of scenarios to make the large spool of the scenario inspect, and keep it.
+const bigSpool = "big-spool"
+
+// parse reads flags and names, in any order. No scenario means bigSpool.
 func (o *options) parse(args []string) ([]scenario.Scenario, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	o.register(fs)
@@ -91,11 +102,14 @@ func (o *options) parse(args []string) ([]scenario.Scenario, error) {
 	if len(names) > 0 && names[0] == "run" {
 		names = names[1:]
 	}
+	if slices.Equal(names, []string{bigSpool}) {
+		return nil, nil
+	}
 	return choose(names)
 }
 
 func usage(fs *flag.FlagSet) {
-	fmt.Fprintln(fs.Output(), "usage: bench [run] all|SCENARIO… [flags]\n\nscenarios:")
+	fmt.Fprintln(fs.Output(), "usage: bench [run] all|SCENARIO… [flags]\n       bench big-spool --dir DIR [flags]: a spool of 10 GiB to try the inspector on; its folder is printed\n\nscenarios:")
 	for _, s := range scenario.All() {
 		fmt.Fprintf(fs.Output(), "  %-16s %s%s\n", s.Name, s.What, rows(s))
 	}

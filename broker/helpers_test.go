@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*partitionConsumer).grabConn.func1"),
 		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.newAckGroupingTracker.func1"),
 		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*partitionProducer).failTimeoutMessages"),
-		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*chunkedMsgCtxMap).discardChunkIfExpire"))
+		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*chunkedMsgCtxMap).discardChunkIfExpire"),
+		goleak.IgnoreAnyFunction("github.com/apache/pulsar-client-go/pulsar.(*TableViewImpl).periodicPartitionUpdateCheck"))
 }
 
 // patience is how long a test waits for something that must happen.

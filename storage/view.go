@@ -163,11 +163,12 @@ func (t *TopicView) Cumulative(p wire.Position) (Consumed, error) {
 	if c, known := t.Ledgers.known(p); known {
 		return c, nil
 	}
-	return readCumulative(p, lost, t.headerAt)
+	return readCumulative(p, lost, t.HeaderAt)
 }
 
-// headerAt returns the header of the entry at p and the length of its data.
-func (t *TopicView) headerAt(p wire.Position) (EntryHeader, int, error) {
+// HeaderAt returns the header of the entry at p and the length of its data, in bytes. It returns ErrEntryNotFound when none
+// is stored there, *CorruptError.
+func (t *TopicView) HeaderAt(p wire.Position) (EntryHeader, int, error) {
 	if err := t.extend(p, p.Ledger, 1); err != nil {
 		return EntryHeader{}, 0, err
 	}

@@ -19,10 +19,10 @@ const toolRuns = 10 // of which the median counts, where a run takes millisecond
 // inspect compares the offline inspector on a large spool with bare Pebble and with itself on a small spool. Both spools
 // are in the system's cache.
 func inspect() Scenario {
-	const size, topics, small = kib, 100, 10 << 10 // 10 MiB
+	const size, small = kib, 10 << 10 // 10 MiB
 	spoolctl := func(spool string, args ...string) func(ctx context.Context, e *Env) ([]float64, error) {
 		return func(ctx context.Context, e *Env) ([]float64, error) {
-			return value(e.toolTime(ctx, append(append([]string{e.Spoolctl, "inspect"}, args...), "--spool", e.data(spool))...))
+			return value(e.toolTime(ctx, append(append([]string{e.Spoolctl, "inspect"}, args...), "--memory", budget, "--spool", e.data(spool))...))
 		}
 	}
 	speed := func(e *Env, u peer.Usage) float64 { return float64(e.messages(tenGiB)) * size / 1e6 / u.Wall.Seconds() }
@@ -34,7 +34,7 @@ func inspect() Scenario {
 				return err
 			}
 			for spool, n := range map[string]int{"large": e.messages(tenGiB), "small": small} {
-				if _, err := e.fill(ctx, spool, func(s *peer.Spoold) error { return e.publishTo(ctx, s, topics, n, load.NewRing(size)) }); err != nil {
+				if err := e.manyTopics(ctx, spool, n); err != nil {
 					return err
 				}
 			}
@@ -43,7 +43,7 @@ func inspect() Scenario {
 		},
 		Sides: []Side{
 			{"inspect verify", []string{"MB/s of payload", "MiB resident"}, func(ctx context.Context, e *Env) ([]float64, error) {
-				u, err := peer.Run(ctx, e.log("spoolctl"), e.Limits, e.Spoolctl, "inspect", "verify", "--spool", e.data("large"))
+				u, err := peer.Run(ctx, e.log("spoolctl"), e.Limits, e.Spoolctl, "inspect", "verify", "--memory", budget, "--spool", e.data("large"))
 				return []float64{speed(e, u), float64(u.PeakRSS) / mib}, err
 			}},
 			{"bare Pebble iterator", []string{"MB/s of payload"}, func(ctx context.Context, e *Env) ([]float64, error) {
@@ -56,7 +56,7 @@ func inspect() Scenario {
 			{"inspect backlog, 10 MiB", unit, spoolctl("small", "backlog")},
 			{"inspect summary, first output, 10 GiB", unit, func(ctx context.Context, e *Env) ([]float64, error) {
 				return value(repeated(func() (time.Duration, error) {
-					return firstOutput(ctx, e.Spoolctl, "inspect", "summary", "--spool", e.data("large"))
+					return firstOutput(ctx, e.Spoolctl, "inspect", "summary", "--memory", budget, "--spool", e.data("large"))
 				}))
 			}},
 			{"bare read-only open, 10 GiB", unit, func(ctx context.Context, e *Env) ([]float64, error) {
@@ -70,6 +70,25 @@ func inspect() Scenario {
 			{Row: "12", Of: At{6, 0}, To: &At{7, 0}, Lower: true, Must: 3, Goal: 1.5},
 		},
 	}
+}
+
+// budget is the inspector's --memory.
+const budget = "256MiB"
+
+// manyTopics makes a spool with n messages of 1 KiB on 100 topics with a subscription each.
+func (e *Env) manyTopics(ctx context.Context, spool string, n int) error {
+	_, err := e.fill(ctx, spool, func(s *peer.Spoold) error { return e.publishTo(ctx, s, 100, n, load.NewRing(kib)) })
+	return err
+}
+
+// BigSpool makes the large spool of the scenario inspect, and returns its folder, which is below e.Dir: 10 GiB of payloads
+// times e.Scale.
+func BigSpool(ctx context.Context, e *Env) (spool string, err error) {
+	e.begin("big-spool")
+	if err := e.own(); err != nil {
+		return "", err
+	}
+	return e.data("big"), e.manyTopics(ctx, "big", e.messages(tenGiB))
 }
 
 // startup is what every use of the tool pays.
