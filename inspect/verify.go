@@ -74,6 +74,7 @@ type verifier struct {
 	topics  map[uint64]string // names of the topics by id
 	ledgers map[int64]uint64  // owners of the ledgers
 	total   int64             // entries to read
+	proven  []run             // what scanEntries found right, in the order of the disk
 }
 
 // Verify checks every checksum and every rule that holds between records. It
@@ -81,11 +82,11 @@ type verifier struct {
 func (s *Session) Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	v := &verifier{s: s, ctx: ctx, o: o}
 	return again(s, func() (*Verification, error) {
-		v.out, v.topics, v.ledgers, v.total = &Verification{Fast: o.Fast}, map[uint64]string{}, map[int64]uint64{}, 0
+		v.out, v.topics, v.ledgers, v.total, v.proven = &Verification{Fast: o.Fast}, map[uint64]string{}, map[int64]uint64{}, 0, nil
 		for _, p := range s.problems {
 			v.problem(p)
 		}
-		for _, step := range []func() error{v.files, v.records, v.eachTopic, v.orphans} {
+		for _, step := range []func() error{v.records, v.eachTopic, v.orphans, v.files} {
 			if err := step(); err != nil {
 				return nil, err
 			}
@@ -169,7 +170,7 @@ func (v *verifier) table(fs vfs.FS, dir string, t damage.Table) (c tableFindings
 	if v.o.Fast {
 		return c
 	}
-	blocks, bad, err := damage.CheckTable(fs, fs.PathJoin(dir, base))
+	blocks, bad, err := damage.CheckTable(fs, fs.PathJoin(dir, base), v.seen)
 	c.blocks = blocks
 	if err != nil {
 		find(Finding{What: "the table cannot be read: " + firstLine(err)})

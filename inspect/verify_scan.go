@@ -6,6 +6,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -52,6 +53,9 @@ func (v *verifier) scanEntries(views []*storage.TopicView) (doubtful []*storage.
 			doubt[runs[i].topic] = true
 		}
 	}
+	if !v.s.source.Damaged { // else what was read is a copy
+		v.proven = slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !r.proven })
+	}
 	v.publishTimes(views, runs, doubt)
 	for i := range runs {
 		if r := &runs[i]; !doubt[r.topic] {
@@ -66,6 +70,23 @@ func (v *verifier) scanEntries(views []*storage.TopicView) (doubtful []*storage.
 		}
 	}
 	return doubtful, nil
+}
+
+// seen reports whether a data block was read by scanEntries, with its checksum:
+// all its keys, which are above after and at most last, are in one run that was
+// found right.
+func (v *verifier) seen(after, last []byte) bool {
+	var buf [key.EntryLen]byte
+	k := func(r *run, entry int64) []byte {
+		key.PutEntry(buf[:], r.Epoch, r.ledger, entry)
+		return buf[:]
+	}
+	i := sort.Search(len(v.proven), func(i int) bool { r := &v.proven[i]; return bytes.Compare(k(r, r.First), after) > 0 })
+	if i == 0 {
+		return false
+	}
+	r := &v.proven[i-1]
+	return bytes.Compare(last, k(r, r.end)) < 0
 }
 
 // planRuns lists the extents of all topics in the order of the disk. Topics

@@ -125,7 +125,7 @@ func TestBadBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fs.PathJoin("db", fmt.Sprintf("%06d.sst", m.Live()[0].File))
-	blocks, bad, err := CheckTable(fs, path)
+	blocks, bad, err := CheckTable(fs, path, nil)
 	if err != nil || len(bad) > 0 || blocks < 50 {
 		t.Fatalf("%d blocks, %v, %v", blocks, bad, err)
 	}
