@@ -85,10 +85,10 @@ func (s *Session) oldestOf(ctx context.Context, t *storage.TopicView) func(*stor
 		if at, ok := known[p]; ok {
 			return at, nil
 		}
-		e, err := s.readAt(ctx, t, p)
+		h, err := s.headerAt(ctx, t, p)
 		switch {
 		case err == nil:
-			known[p] = fromMillis(e.Header.PublishTime)
+			known[p] = fromMillis(h.PublishTime)
 		case errors.Is(err, storage.ErrEntryNotFound) && !t.Ledgers.Has(p): // nothing is waiting
 			known[p] = time.Time{}
 		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):

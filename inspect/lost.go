@@ -78,16 +78,35 @@ func (s *Session) learn() {
 
 // readAt is storage.TopicView.ReadAt without reading what is known to be lost.
 func (s *Session) readAt(ctx context.Context, t *storage.TopicView, p wire.Position) (storage.Entry, error) {
-	if k := keyAt(t, p); k != nil {
-		if b, lost := s.lost.holding(k); lost {
-			return storage.Entry{}, &storage.CorruptError{Topic: t.Name, Position: p, Key: k, Cause: fmt.Errorf("%s cannot be read at byte %d", b.file, b.Offset)}
-		}
+	if err := s.knownLost(t, p); err != nil {
+		return storage.Entry{}, err
 	}
 	e, err := t.ReadAt(ctx, p)
 	if err != nil {
 		s.learn()
 	}
 	return e, err
+}
+
+// headerAt is storage.TopicView.HeaderAt without reading what is known to be lost.
+func (s *Session) headerAt(ctx context.Context, t *storage.TopicView, p wire.Position) (storage.EntryHeader, error) {
+	if err := errors.Join(ctx.Err(), s.knownLost(t, p)); err != nil {
+		return storage.EntryHeader{}, err
+	}
+	h, _, err := t.HeaderAt(p)
+	if err != nil {
+		s.learn()
+	}
+	return h, err
+}
+
+func (s *Session) knownLost(t *storage.TopicView, p wire.Position) error {
+	if k := keyAt(t, p); k != nil {
+		if b, lost := s.lost.holding(k); lost {
+			return &storage.CorruptError{Topic: t.Name, Position: p, Key: k, Cause: fmt.Errorf("%s cannot be read at byte %d", b.file, b.Offset)}
+		}
+	}
+	return nil
 }
 
 // walk calls each for the stored entries of t in [from, to), like

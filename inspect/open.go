@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"spoolctl/inspect/damage"
@@ -146,6 +147,12 @@ const liveAttempts = 5
 
 func (s *Session) open(ctx context.Context) error {
 	live := s.source.Mode == ModeLive
+	var l listing
+	var listed sync.WaitGroup
+	defer listed.Wait()
+	if !live {
+		listed.Go(func() { l = s.list() }) // many files; meanwhile Pebble reads its own
+	}
 	for attempt := 1; ; attempt++ {
 		sp, err := storage.OpenRead(storage.ReadOptions{Dir: s.dir, FS: s.o.FS, BlockCacheBytes: s.o.Memory / 4})
 		switch {
@@ -154,7 +161,8 @@ func (s *Session) open(ctx context.Context) error {
 			if live {
 				return nil
 			}
-			return s.checkLogs(ctx)
+			listed.Wait()
+			return s.checkLogs(ctx, l)
 		case errors.As(err, new(*storage.FormatError)), errors.Is(err, fs.ErrPermission):
 			return err
 		case errors.Is(err, storage.ErrNoSpool):
@@ -180,17 +188,28 @@ func (s *Session) use(sp *storage.Spool) {
 	s.source.Unclean = sp.Meta().CleanStop == 0 && s.source.Mode == ModeStopped
 }
 
+// listing is what damage's readers find in the folder of the database.
+type listing struct {
+	files    damage.Files
+	manifest *damage.Manifest
+	err      error
+}
+
+func (s *Session) list() (l listing) {
+	l.files, l.err = damage.ListFiles(s.o.FS, s.storeDir())
+	l.manifest = damage.ReadManifest(s.o.FS, s.storeDir(), storage.StoreDir)
+	return l
+}
+
 // checkLogs reads the logs once more by itself: Pebble takes a damaged end of
 // the newest log for the place where the power went.
-func (s *Session) checkLogs(ctx context.Context) error {
-	files, err := damage.ListFiles(s.o.FS, s.storeDir())
-	if err != nil {
-		return err
+func (s *Session) checkLogs(ctx context.Context, l listing) error {
+	if l.err != nil {
+		return l.err
 	}
-	m := damage.ReadManifest(s.o.FS, s.storeDir(), storage.StoreDir)
-	log := damage.CheckLogs(s.damageOptions(), m, files)
-	s.manifest, s.files = m, files
-	if log.Hidden || !m.Whole {
+	log := damage.CheckLogs(s.damageOptions(), l.manifest, l.files)
+	s.manifest, s.files = l.manifest, l.files
+	if log.Hidden || !l.manifest.Whole {
 		return s.rescue(ctx, errors.New("readable records stand behind a damaged place"))
 	}
 	s.problems = append(s.problems, log.Problems...)

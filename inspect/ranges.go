@@ -211,10 +211,10 @@ func (s *Session) datedRows(ctx context.Context, t *storage.TopicView, rows []Ra
 	return func(yield func(Range, error) bool) {
 		for _, r := range rows {
 			if r.Kind != RangeAcked {
-				e, err := s.readAt(ctx, t, r.first)
+				h, err := s.headerAt(ctx, t, r.first)
 				switch {
 				case err == nil:
-					r.Published = fromMillis(e.Header.PublishTime)
+					r.Published = fromMillis(h.PublishTime)
 				case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 					yield(r, err)
 					return

@@ -164,12 +164,12 @@ func (v *verifier) partials(t *storage.TopicView, c *storage.CursorState) error 
 				v.find(CheckCursors, t.Name, at.String(), "%s: %s", c.Name, bad)
 				continue
 			}
-			entry, err := v.s.readAt(v.ctx, t, at)
+			head, err := v.s.headerAt(v.ctx, t, at)
 			if v.ctx.Err() != nil {
 				return v.ctx.Err()
 			}
-			if err == nil && entry.Header.Messages != p.Size {
-				v.find(CheckCursors, t.Name, at.String(), "%s has a batch-index set for %d messages, the batch has %d", c.Name, p.Size, entry.Header.Messages)
+			if err == nil && head.Messages != p.Size {
+				v.find(CheckCursors, t.Name, at.String(), "%s has a batch-index set for %d messages, the batch has %d", c.Name, p.Size, head.Messages)
 			}
 		}
 	}

@@ -216,15 +216,16 @@ func (er entryReader) header(ctx context.Context, sp span) (h EntryHeader, size 
 	}
 	k := key.ForEntry(sp.epoch, sp.ledger, sp.first)
 	pos := wire.Position{Ledger: sp.ledger, Entry: sp.first}
-	found, err := get(er.r, k, func(v []byte) error {
+	found, err := get(er.r, k, func(v []byte) (err error) {
 		var data []byte
-		if h, data, err = record.ParseHeader(v); err != nil {
-			return er.corrupt(pos, k, err)
-		}
+		h, data, err = record.ParseHeader(v)
 		size = len(data)
-		return nil
+		return err
 	})
-	if err == nil && !found {
+	switch {
+	case err != nil:
+		err = er.corrupt(pos, k, err)
+	case !found:
 		err = er.corrupt(pos, k, missingError{})
 	}
 	return h, size, err
