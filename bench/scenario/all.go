@@ -6,6 +6,6 @@ func All() []Scenario {
 		publish(), stockClients(), manyProducers(), largeMessages(), sustained(), topics(),
 		endToEnd(), latency(), shared(), fanOut16(), eightSubscriptions(), nonPersistent(), partitioned(), redelivery(),
 		deviceBytes(), keepUp(), drain(), restart(), idle(), manySubscriptions(), holes(),
-		scrapePage(), inspect(), startup(),
+		scrapePage(), inspect(), startup(), kinds(),
 	}
 }
