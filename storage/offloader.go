@@ -95,8 +95,8 @@ func (t *Topic) nextToOffload(asked *wire.Position) *Ledger {
 		}
 	}
 	for _, l := range t.ledgers {
-		if l.Object != "" || l.State != record.LedgerClosed || l.Entries == 0 {
-			continue
+		if l.Object != "" || l.State != record.LedgerClosed || l.Entries == 0 || len(l.Lost) > 0 {
+			continue // an object holds every entry of its ledger
 		}
 		if p.Threshold >= 0 && here > p.Threshold || asked != nil && !asked.Less(l.end()) {
 			out := *l
