@@ -129,3 +129,44 @@ func remove(t *testing.T, dir string, at []wire.Position) {
 	must(t, b.Commit(pebble.Sync))
 	must(t, db.Close())
 }
+
+// TestLostLedgerEnd: a ledger whose end is lost, which the one that follows tells, has its length again.
+func TestLostLedgerEnd(t *testing.T) {
+	ctx := context.Background()
+	dir := makeSpool(t)
+	s, err := storage.OpenRead(storage.ReadOptions{Dir: dir})
+	must(t, err)
+	v, err := s.TopicByName(name(t, orders))
+	must(t, err)
+	l := v.Ledgers[2]
+	must(t, s.Close())
+	var lost []wire.Position
+	for e := int64(6); e < l.Entries; e++ {
+		lost = append(lost, wire.Position{Ledger: l.ID, Entry: e})
+	}
+	remove(t, dir, lost)
+	rec, x := l.Ledger, l.Extents[0]
+	rec.Entries, rec.Messages, rec.Bytes, x.Count = 6, 6, rec.Bytes*6/8, 6
+	db, err := pebble.Open(filepath.Join(dir, storage.StoreDir), storage.EngineOptions())
+	must(t, err)
+	must(t, db.Set(key.ForLedger(v.ID, l.ID), rec.Append(nil), pebble.Sync))
+	must(t, db.Set(key.ForExtent(l.ID, 0), x.Append(nil), pebble.Sync))
+	must(t, db.Close())
+	if len(findings(t, dir)) == 0 {
+		t.Fatal("nothing is wrong with the spool")
+	}
+
+	res, to := salvage(t, dir)
+	if res.LostEntries != 2 || res.Findings != 0 {
+		t.Errorf("%+v", res)
+	}
+	sound(t, to)
+	st := open(t, storage.Options{Dir: to})
+	topic, err := st.OpenTopic(ctx, name(t, orders), nil)
+	must(t, err)
+	if b := topic.Cursor("audit").Backlog(); b.Entries != 38 || b.Messages != 38 {
+		t.Errorf("audit has %+v", b)
+	}
+	must(t, topic.Close(ctx))
+	must(t, st.Close(ctx))
+}

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// fillGaps puts a ledger of lost entries where the counts of a topic's ledgers show that some are gone, so that the counts
-// go on without a gap.
+// fillGaps puts lost entries where the counts of a topic's ledgers show that some are gone, so that the counts go on
+// without a gap: into a ledger of their own when one may be missing, else into the ledger before.
 func (m *mender) fillGaps(ctx context.Context) error {
 	used := map[int64]bool{}
 	everyone := &mender{o: m.o, dir: m.dir}
@@ -102,11 +102,31 @@ func fillGap(topic uint64, before, next *storage.Ledger, used map[int64]bool, se
 	for used[id] {
 		id++
 	}
-	if l.Entries <= 0 || l.Messages < 0 || l.Bytes < 0 || id >= next.ID {
+	if l.Entries <= 0 || l.Messages < 0 || l.Bytes < 0 {
 		return // verify tells what is wrong
+	}
+	if id >= next.ID {
+		lengthen(topic, before, next, set)
+		return
 	}
 	used[id] = true
 	x := record.Extent{Epoch: 1, Count: l.Entries, StartMessages: l.StartMessages, StartBytes: l.StartBytes, FirstPublish: l.FirstPublish, LastPublish: l.LastPublish}
 	set[string(key.ForLedger(topic, id))] = l.Append(nil)
 	set[string(key.ForExtent(id, 0))] = x.Append(nil)
+}
+
+// lengthen gives the lost entries to the ledger before them: no ledger was between the two, so they were its last ones.
+func lengthen(topic uint64, l, next *storage.Ledger, set map[string][]byte) {
+	if l.LocalDeleted {
+		return // verify tells what is wrong
+	}
+	x := record.Extent{Epoch: 1, StartMessages: l.StartMessages, StartBytes: l.StartBytes}
+	if n := len(l.Extents); n > 0 {
+		x = l.Extents[n-1]
+	}
+	l.Entries = next.StartEntries - l.StartEntries
+	l.Messages, l.Bytes = next.StartMessages-l.StartMessages, next.StartBytes-l.StartBytes
+	x.Count = l.Entries - x.First
+	set[string(key.ForLedger(topic, l.ID))] = l.Append(nil)
+	set[string(key.ForExtent(l.ID, x.First))] = x.Append(nil)
 }
