@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/offload"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -30,6 +31,7 @@ type BackupFile struct {
 	Size     int64     `json:"size"`
 	SHA256   string    `json:"sha256"`
 	Modified time.Time `json:"modified"`
+	Object   string    `json:"object,omitempty"` // where it is in an object store
 }
 
 const backupFormat = 1
@@ -45,6 +47,9 @@ func (m *Manifest) bytes() (n int64) {
 type BackupOptions struct {
 	Options        // Dir is the spool, or a checkpoint of one that a broker made
 	Target  string // a folder that takes many backups and stores shared tables once, or a file NAME.tar, NAME.tar.gz
+
+	Bucket offload.Bucket // when not nil, backups go there, and Target is only its name
+	Stream io.Writer      // when not nil, an archive goes there, and Target is only its name
 }
 
 // BackupResult is what a backup did, or in a dry run would do.
@@ -62,10 +67,11 @@ type BackupResult struct {
 
 // backupWriter is a kind of target.
 type backupWriter interface {
-	// has returns the checksum of a file that the target holds already and that is the same by path, size and time.
-	has(f BackupFile) (sum string, shared bool)
-	// put stores a file and returns the checksum of what was read.
-	put(f BackupFile, r io.Reader) (sum string, err error)
+	// has returns the checksum, and the object's name where it has one, of a file that the target holds already and that is
+	// the same by path, size and time.
+	has(f BackupFile) (sum, object string, shared bool)
+	// put stores a file and returns the checksum of what was read, and the object's name where it has one.
+	put(f BackupFile, r io.Reader) (sum, object string, err error)
 	// finish stores the manifest and makes the backup durable.
 	finish(m *Manifest) error
 	// close gives everything back; without finish nothing of the backup stays that somebody could take for one.
@@ -88,7 +94,7 @@ func Backup(ctx context.Context, o BackupOptions) (_ *BackupResult, err error) {
 	if m.Files, err = o.sourceFiles(); err != nil {
 		return nil, err
 	}
-	w, name, err := o.writer()
+	w, name, err := o.writer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +111,7 @@ func Backup(ctx context.Context, o BackupOptions) (_ *BackupResult, err error) {
 		if err := o.step("copy " + f.Path); err != nil {
 			return nil, err
 		}
-		if f.SHA256, err = o.copyInto(ctx, w, *f, copied, res.CopiedBytes); err != nil {
+		if f.SHA256, f.Object, err = o.copyInto(ctx, w, *f, copied, res.CopiedBytes); err != nil {
 			return nil, fmt.Errorf("back up %s: %w", f.Path, err)
 		}
 		copied += f.Size
@@ -146,8 +152,8 @@ func (o *BackupOptions) sourceFiles() (out []BackupFile, err error) {
 func (o *BackupOptions) share(m *Manifest, w backupWriter, res *BackupResult) (todo []int) {
 	for i := range m.Files {
 		f := &m.Files[i]
-		if sum, shared := w.has(*f); shared {
-			f.SHA256 = sum
+		if sum, object, shared := w.has(*f); shared {
+			f.SHA256, f.Object = sum, object
 			res.SharedFiles++
 			res.SharedBytes += f.Size
 			continue
@@ -159,10 +165,10 @@ func (o *BackupOptions) share(m *Manifest, w backupWriter, res *BackupResult) (t
 	return todo
 }
 
-func (o *BackupOptions) copyInto(ctx context.Context, w backupWriter, f BackupFile, before, total int64) (string, error) {
+func (o *BackupOptions) copyInto(ctx context.Context, w backupWriter, f BackupFile, before, total int64) (sum, object string, err error) {
 	in, err := os.Open(filepath.Join(o.Dir, filepath.FromSlash(f.Path)))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer in.Close()
 	return w.put(f, &counted{ctx: ctx, r: io.LimitReader(in, f.Size), done: before, total: total, tell: o.Progress})
@@ -170,6 +176,9 @@ func (o *BackupOptions) copyInto(ctx context.Context, w backupWriter, f BackupFi
 
 // targetRoom checks the space of the nearest folder above the target that exists.
 func (o *BackupOptions) targetRoom(need int64) error {
+	if o.Bucket != nil || o.Stream != nil {
+		return nil // nobody knows
+	}
 	return roomAt(&o.Options, o.Target, need)
 }
 
@@ -188,8 +197,14 @@ func roomAt(o *Options, path string, need int64) error {
 }
 
 // writer opens the target. A dry run makes nothing.
-func (o *BackupOptions) writer() (w backupWriter, name string, err error) {
+func (o *BackupOptions) writer(ctx context.Context) (w backupWriter, name string, err error) {
 	name = o.Now().UTC().Format(stampLayout)
+	if o.Bucket != nil {
+		return newBucketWriter(ctx, o.Bucket, name)
+	}
+	if o.Stream != nil {
+		return newStreamWriter(o.Stream, o.DryRun), name, nil
+	}
 	if archived(o.Target) {
 		w, err = newArchiveWriter(o.Target, o.DryRun)
 		return w, name, err
@@ -223,4 +238,9 @@ func (c *counted) Read(b []byte) (int, error) {
 	c.done += int64(n)
 	c.tell(Progress{"bytes copied", c.done, c.total})
 	return n, err
+}
+
+// changes is the error of a file that has another size when it is read.
+func changes(f BackupFile, n int64) error {
+	return fmt.Errorf("the file has %d bytes instead of %d: it changes", n, f.Size)
 }

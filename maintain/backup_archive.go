@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"archive/tar"
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,10 +22,10 @@ const manifestName = "manifest.json"
 // maxManifest bounds the manifest of an archive, in bytes: that of a spool with a million tables.
 const maxManifest = 512 << 20
 
-// archiveWriter writes a backup into one file, which gets its name when it is whole.
+// archiveWriter writes a backup into one file, which gets its name when it is whole, or into a stream.
 type archiveWriter struct {
 	path string
-	file *os.File
+	file *os.File     // nil: a stream, or a dry run
 	zip  *gzip.Writer // nil: not compressed
 	tar  *tar.Writer
 }
@@ -52,17 +53,24 @@ func newArchiveWriter(path string, dryRun bool) (*archiveWriter, error) {
 	return w, nil
 }
 
-func (w *archiveWriter) has(BackupFile) (string, bool) { return "", false }
+func newStreamWriter(out io.Writer, dryRun bool) *archiveWriter {
+	if dryRun {
+		return &archiveWriter{}
+	}
+	return &archiveWriter{tar: tar.NewWriter(out)}
+}
 
-func (w *archiveWriter) put(f BackupFile, r io.Reader) (string, error) {
+func (w *archiveWriter) has(BackupFile) (_, _ string, shared bool) { return "", "", false }
+
+func (w *archiveWriter) put(f BackupFile, r io.Reader) (sum, _ string, _ error) {
 	if err := w.tar.WriteHeader(&tar.Header{Name: f.Path, Size: f.Size, Mode: 0o600, ModTime: f.Modified}); err != nil {
-		return "", err
+		return "", "", err
 	}
 	h := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(w.tar, h), r); err != nil {
-		return "", err
+		return "", "", err
 	}
-	return hex.EncodeToString(h.Sum(nil)), w.tar.Flush() // which says when bytes are missing
+	return hex.EncodeToString(h.Sum(nil)), "", w.tar.Flush() // which says when bytes are missing
 }
 
 func (w *archiveWriter) finish(m *Manifest) error {
@@ -84,6 +92,9 @@ func (w *archiveWriter) finish(m *Manifest) error {
 			return err
 		}
 	}
+	if w.file == nil {
+		return nil
+	}
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
@@ -104,18 +115,26 @@ func (w *archiveWriter) close() error {
 	return err
 }
 
-// archiveReader is a backup in one file.
-type archiveReader struct{ path string }
+// archiveReader is a backup in one file, or in a stream.
+type archiveReader struct {
+	path   string    // for a stream, what to call it
+	stream io.Reader // nil: a file
+}
 
 func (r *archiveReader) each(ctx context.Context, visit func(path string, size int64, r io.Reader) error) (m *Manifest, err error) {
-	f, err := os.Open(r.path)
-	if err != nil {
-		return nil, err
+	from := r.stream
+	if from == nil {
+		f, err := os.Open(r.path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
 	}
-	defer f.Close()
-	var in io.Reader = f
-	if zipped(r.path) {
-		z, err := gzip.NewReader(f)
+	buffered := bufio.NewReader(from)
+	var in io.Reader = buffered
+	if magic, err := buffered.Peek(2); err == nil && string(magic) == "\x1f\x8b" { // RFC 1952
+		z, err := gzip.NewReader(buffered)
 		if err != nil {
 			return nil, r.damaged(err)
 		}
@@ -161,6 +180,9 @@ func (r *archiveReader) damaged(err error) error {
 }
 
 func (r *archiveReader) bytes() (int64, error) {
+	if r.stream != nil {
+		return 0, nil // nobody knows
+	}
 	info, err := os.Stat(r.path)
 	if err != nil {
 		return 0, err

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"spoolctl/storage/offload"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/renameio/v2"
 )
@@ -50,16 +52,21 @@ func newFolderWriter(dir, name string, dryRun bool) (_ *folderWriter, _ string, 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", errors.Join(err, w.close())
 	}
-	free := name
-	for n := 2; slices.ContainsFunc(all, func(m *Manifest) bool { return m.Name == free }); n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
-	}
 	for _, m := range all {
 		for _, f := range m.Files {
 			w.known[fileKey(f)] = f
 		}
 	}
-	return w, free, nil
+	return w, freeName(name, all), nil
+}
+
+// freeName is a name that none of the backups has.
+func freeName(name string, all []*Manifest) string {
+	free := name
+	for n := 2; slices.ContainsFunc(all, func(m *Manifest) bool { return m.Name == free }); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
 }
 
 // backups reads the manifests of a folder of backups, the oldest first.
@@ -82,10 +89,15 @@ func backups(dir string) (out []*Manifest, err error) {
 		}
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b *Manifest) int {
+	sortBackups(out)
+	return out, nil
+}
+
+// sortBackups puts the oldest first.
+func sortBackups(all []*Manifest) {
+	slices.SortFunc(all, func(a, b *Manifest) int {
 		return cmp.Or(a.Made.Compare(b.Made), len(a.Name)-len(b.Name), strings.Compare(a.Name, b.Name))
 	})
-	return out, nil
 }
 
 // parseManifest checks what a manifest names before anything is made of it.
@@ -107,19 +119,19 @@ func parseManifest(b []byte) (*Manifest, error) {
 
 func (w *folderWriter) object(sum string) string { return filepath.Join(w.dir, objectsName, sum) }
 
-func (w *folderWriter) has(f BackupFile) (string, bool) {
+func (w *folderWriter) has(f BackupFile) (sum, _ string, shared bool) {
 	k, ok := w.known[fileKey(f)]
 	if !ok {
-		return "", false
+		return "", "", false
 	}
 	info, err := os.Stat(w.object(k.SHA256))
-	return k.SHA256, err == nil && info.Size() == f.Size
+	return k.SHA256, "", err == nil && info.Size() == f.Size
 }
 
-func (w *folderWriter) put(f BackupFile, r io.Reader) (string, error) {
+func (w *folderWriter) put(f BackupFile, r io.Reader) (sum, _ string, _ error) {
 	path := w.object(incomingName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return "", "", err
 	}
 	h, n := sha256.New(), int64(0)
 	err := writeFile(path, func(out io.Writer) (err error) {
@@ -127,13 +139,13 @@ func (w *folderWriter) put(f BackupFile, r io.Reader) (string, error) {
 		return err
 	})
 	if err == nil && n != f.Size {
-		err = fmt.Errorf("the file has %d bytes instead of %d: it changes", n, f.Size)
+		err = changes(f, n)
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	return sum, os.Rename(path, w.object(sum))
+	sum = hex.EncodeToString(h.Sum(nil))
+	return sum, "", os.Rename(path, w.object(sum))
 }
 
 func (w *folderWriter) finish(m *Manifest) error {
@@ -172,15 +184,21 @@ func newFolderReader(dir, name string) (*folderReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, err := pick(all, name, dir)
+	return &folderReader{dir, m}, err
+}
+
+// pick finds a backup by name, or the newest.
+func pick(all []*Manifest, name, where string) (*Manifest, error) {
 	for i := len(all) - 1; i >= 0; i-- {
 		if name == "" || all[i].Name == name {
-			return &folderReader{dir, all[i]}, nil
+			return all[i], nil
 		}
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%w in %s", ErrNoBackup, dir)
+		return nil, fmt.Errorf("%w in %s", ErrNoBackup, where)
 	}
-	return nil, fmt.Errorf("%w of name %s in %s", ErrNoBackup, name, dir)
+	return nil, fmt.Errorf("%w of name %s in %s", ErrNoBackup, name, where)
 }
 
 func (r *folderReader) each(ctx context.Context, visit func(path string, size int64, r io.Reader) error) (*Manifest, error) {
@@ -214,10 +232,20 @@ type BackupInfo struct {
 }
 
 // ListBackups lists the backups in a folder, the oldest first.
-func ListBackups(dir string) (out []BackupInfo, err error) {
+func ListBackups(dir string) ([]BackupInfo, error) {
 	all, err := backups(dir)
+	return infos(all), err
+}
+
+// ListBucketBackups lists the backups in an object store, the oldest first.
+func ListBucketBackups(ctx context.Context, b offload.Bucket) ([]BackupInfo, error) {
+	all, err := bucketBackups(ctx, b)
+	return infos(all), err
+}
+
+func infos(all []*Manifest) (out []BackupInfo) {
 	for _, m := range all {
 		out = append(out, BackupInfo{m.Name, m.Spool, m.Made, len(m.Files), m.bytes()})
 	}
-	return out, err
+	return out
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"spoolctl/storage"
+	"spoolctl/storage/offload"
 )
 
 // ErrNoBackup says that there is no such backup.
@@ -29,6 +30,9 @@ type RestoreOptions struct {
 	Name    string // of the backup in a folder; default: the newest
 	Verify  bool   // read and check the backup, restore nothing
 	Replace bool   // a spool that is there goes to DIR.before-restore-TIME
+
+	Bucket offload.Bucket // when not nil, the backups are there, and Source is only its name
+	Stream io.Reader      // when not nil, an archive comes from there, and Source is only its name
 }
 
 // RestoreResult is what a restore did.
@@ -77,7 +81,7 @@ func (o *RestoreOptions) staged() string { return filepath.Clean(o.Dir) + ".rest
 // returns *BadBackupError and no spool.
 func Restore(ctx context.Context, o RestoreOptions) (_ *RestoreResult, err error) {
 	o.Options = o.withDefaults()
-	r, err := o.reader()
+	r, err := o.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +120,17 @@ func Restore(ctx context.Context, o RestoreOptions) (_ *RestoreResult, err error
 	return res, nil
 }
 
-func (o *RestoreOptions) reader() (backupReader, error) {
-	if archived(o.Source) {
-		return &archiveReader{o.Source}, nil
+func (o *RestoreOptions) reader(ctx context.Context) (backupReader, error) {
+	switch {
+	case o.Bucket != nil:
+		all, err := bucketBackups(ctx, o.Bucket)
+		if err != nil {
+			return nil, err
+		}
+		m, err := pick(all, o.Name, o.Source)
+		return &bucketReader{o.Bucket, m}, err
+	case o.Stream != nil || archived(o.Source):
+		return &archiveReader{o.Source, o.Stream}, nil
 	}
 	return newFolderReader(o.Source, o.Name)
 }

@@ -11,6 +11,7 @@ import (
 
 	"spoolctl/broker"
 	"spoolctl/storage"
+	"spoolctl/storage/offload"
 )
 
 // Exit codes.
@@ -19,6 +20,9 @@ const (
 	exitFailed = 1 // it ran or tried to, and something went wrong
 	exitUsage  = 2 // wrong flags or configuration
 	exitLocked = 4 // another process owns the spool
+
+	exitMissing = offload.ExitMissing // an object is not there
+	exitShort   = offload.ExitShort   // it is shorter than what was asked for
 )
 
 func main() {
@@ -60,6 +64,10 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &locked):
 		return exitLocked
+	case errors.Is(err, offload.ErrMissing):
+		return exitMissing
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return exitShort
 	}
 	return exitFailed
 }

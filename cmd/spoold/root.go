@@ -57,7 +57,7 @@ stops it gracefully.`,
 	f.StringVar(&o.file, "config", "", "YAML file with the keys that 'spoold config' shows")
 	f.StringVar(&o.pulsarConf, "pulsar-conf", "", "a standalone.conf of Apache Pulsar to take settings from")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	root.AddCommand(newConfig(o), newVersion(o))
+	root.AddCommand(newConfig(o), newVersion(o), newObjects(o))
 	return root
 }
 
