@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"spoolctl/storage"
+	"spoolctl/storage/record"
 	"spoolctl/wire"
 )
 
@@ -44,7 +45,7 @@ func (b Bounds) spans(t *storage.TopicView) (out []span) {
 		return []span{all}
 	}
 	for _, l := range t.Ledgers {
-		for _, x := range l.Extents {
+		for _, x := range runsOf(l) {
 			if !b.mayHold(x.FirstPublish, x.LastPublish) {
 				continue
 			}
@@ -68,6 +69,15 @@ func (b Bounds) spans(t *storage.TopicView) (out []span) {
 		}
 	}
 	return out
+}
+
+// runsOf are the ledger's extents; where its entries are in an object, all of
+// them are one.
+func runsOf(l *storage.Ledger) []record.Extent {
+	if l.LocalDeleted {
+		return []record.Extent{{Count: l.Entries, FirstPublish: l.FirstPublish, LastPublish: l.LastPublish}}
+	}
+	return l.Extents
 }
 
 // mayHold reports whether a run of entries published from first to last (ms;

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -58,6 +59,7 @@ func (j *joiner) take(e storage.Entry, d *decoded) (m Message, ok bool) {
 	c.last = Message{MessageHead: MessageHead{ID: messageID(e.Position), Topic: j.t.Name, PublishTime: fromMillis(e.Header.PublishTime)}}
 	c.last.entry(d)
 	c.last.chunkID = meta.ChunkID
+	c.last.rawKey = bytes.Clone(c.last.rawKey) // it may be given when the entry is gone
 	switch {
 	case meta.ChunkID < meta.NumChunks-1:
 		return m, ok

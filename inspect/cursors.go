@@ -93,6 +93,8 @@ func (s *Session) oldestOf(ctx context.Context, t *storage.TopicView) func(*stor
 			known[p] = time.Time{}
 		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 			return time.Time{}, err
+		case errors.As(err, new(*storage.OffloadedError)):
+			known[p] = publishedByRecord(t, p)
 		default:
 			s.skip(t, p, err)
 			known[p] = time.Time{}

@@ -66,7 +66,7 @@ func (s *Session) Delayed(ctx context.Context, o DelayedOptions) (*DelayedList, 
 						more = yield(row, nil)
 					}
 					return more
-				})
+				}, func() bool { return true })
 				if err != nil {
 					yield(Delayed{}, err)
 					return

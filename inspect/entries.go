@@ -143,6 +143,9 @@ func decodeEntry(e storage.Entry) (d decoded) {
 // broken reports whether the entry is not what a producer sends.
 func (d *decoded) broken() bool { return d.err != nil }
 
+// chunk reports whether the entry is a part of a message.
+func (d *decoded) chunk() bool { return d.err == nil && d.meta.NumChunks > 1 }
+
 func (d *decoded) checksum() string {
 	switch {
 	case !d.parts.HasChecksum:

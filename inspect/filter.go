@@ -26,7 +26,8 @@ func (f Filter) entry(d *decoded) bool {
 	return d.err != nil || f.Producer == "" || string(d.meta.ProducerName) == f.Producer
 }
 
-func (f Filter) match(m *Message) bool {
+// Match reports whether a message passes.
+func (f Filter) Match(m *Message) bool {
 	if f.Key != "" && (m.Key == nil || *m.Key != f.Key) {
 		return false
 	}

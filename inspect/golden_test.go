@@ -129,6 +129,12 @@ func (v *verbTest) run(ctx context.Context) error {
 			sum.Disk[i].Bytes = 0 // likewise
 		}
 		v.out.WriteString(dump(sum) + "\n")
+	case "namespaces":
+		list, err := v.s.Namespaces(ctx)
+		if err != nil {
+			return err
+		}
+		lines(v, list, nil)
 	case "topics":
 		list, err := v.s.Topics(ctx, inspect.TopicsOptions{Selector: v.selector(), Producers: v.d.HasArg("producers")})
 		if err != nil {

@@ -22,6 +22,8 @@ type Ledger struct {
 	FirstPublish time.Time `json:"firstPublish" col:"FIRST_PUBLISH,wide" fmt:"time"`
 	LastPublish  time.Time `json:"lastPublish" col:"LAST_PUBLISH" fmt:"time"`
 	Extents      int       `json:"extents" col:"EXTENTS,wide" fmt:"count"` // runs on disk
+	Where        string    `json:"where" col:"WHERE"`                      // spool, object (storage), or both
+	Object       *string   `json:"object" col:"OBJECT,wide"`               // its name; nil: it was not offloaded
 	NeededBy     *string   `json:"neededBy" col:"NEEDED_BY"`               // the slowest subscription that has not passed it
 	Trimmable    bool      `json:"trimmable" col:"TRIMMABLE"`
 	Reason       string    `json:"reason" col:"REASON"` // why it may go or stays
@@ -52,10 +54,13 @@ func (s *Session) Ledgers(ctx context.Context, sel Selector) (LedgerList, error)
 				row := Ledger{
 					Topic: t.Name, ID: l.ID, State: l.State.String(), Entries: l.Entries, Messages: l.Messages, Bytes: l.Bytes,
 					Created: l.Created, Closed: l.Closed, FirstPublish: fromMillis(l.FirstPublish), LastPublish: fromMillis(l.LastPublish),
-					Extents: len(l.Extents), Trimmable: trim[i].OK, Reason: trim[i].Reason,
+					Extents: len(l.Extents), Where: whereIs(l), Trimmable: trim[i].OK, Reason: trim[i].Reason,
 				}
 				if l.Entries > 0 {
 					row.FirstEntry, row.LastEntry = new(int64(0)), new(l.Entries-1)
+				}
+				if l.Object != "" {
+					row.Object = &l.Object
 				}
 				if trim[i].Cursor != "" {
 					row.NeededBy = &trim[i].Cursor

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"spoolctl/inspect/damage"
 	"spoolctl/storage"
@@ -30,6 +31,12 @@ type lostKeys struct {
 
 // lostSpan is a stretch of entries of one ledger, [first, end).
 type lostSpan struct{ ledger, first, end int64 }
+
+func (l *lostEntries) isNoted(span lostSpan) bool {
+	return slices.ContainsFunc(l.noted, func(n lostSpan) bool {
+		return n.ledger == span.ledger && n.first <= span.first && span.end <= n.end
+	})
+}
 
 // keyAt is the key of the entry at p, nil when no extent holds it.
 func keyAt(t *storage.TopicView, p wire.Position) []byte {
@@ -113,8 +120,17 @@ func (s *Session) knownLost(t *storage.TopicView, p wire.Position) error {
 // storage.TopicView.Walk, but steps over entries that cannot be read and notes
 // them as problems.
 func (s *Session) walk(ctx context.Context, t *storage.TopicView, from, to wire.Position, each func(storage.Entry) (bool, error)) error {
+	return s.walkSettled(ctx, t, from, to, each, func() bool { return true })
+}
+
+// walkSettled is walk that calls settle before it notes a problem, and ends
+// when settle wants no more.
+func (s *Session) walkSettled(ctx context.Context, t *storage.TopicView, from, to wire.Position, each func(storage.Entry) (bool, error), settle func() bool) error {
 	for {
 		err := t.Walk(ctx, from, to, each)
+		if err != nil && !settle() {
+			return nil
+		}
 		away := new(storage.OffloadedError)
 		if errors.As(err, &away) {
 			if from = s.skipOffloaded(t, away); !from.Less(to) {
@@ -134,23 +150,18 @@ func (s *Session) walk(ctx context.Context, t *storage.TopicView, from, to wire.
 	}
 }
 
-// skipOffloaded notes that a ledger's entries are not in the spool, and returns
-// the position behind them.
-func (s *Session) skipOffloaded(t *storage.TopicView, away *storage.OffloadedError) wire.Position {
-	for _, l := range t.Ledgers {
-		if l.ID == away.Ledger {
-			s.note(t, lostSpan{l.ID, 0, l.Entries}, away)
-		}
-	}
-	return t.Ledgers.Normal(wire.Position{Ledger: away.Ledger + 1})
-}
-
 // skip notes that the entry at p cannot be read, with those behind it that
 // cannot either, and returns the next position that can be, or the place after
 // the last entry.
 func (s *Session) skip(t *storage.TopicView, p wire.Position, cause error) wire.Position {
-	s.learn()
-	next := s.nextReadable(t, p)
+	if away := new(storage.OffloadedError); errors.As(cause, &away) {
+		return s.skipOffloaded(t, away)
+	}
+	next, inObject := behindObject(t, p, cause)
+	if !inObject {
+		s.learn()
+		next = s.nextReadable(t, p)
+	}
 	for _, l := range t.Ledgers {
 		if l.ID < p.Ledger || l.ID > next.Ledger {
 			continue
@@ -172,10 +183,8 @@ func (s *Session) note(t *storage.TopicView, span lostSpan, cause error) {
 	if span.first >= span.end {
 		return
 	}
-	for _, n := range s.lost.noted {
-		if n.ledger == span.ledger && n.first <= span.first && span.end <= n.end {
-			return
-		}
+	if s.lost.isNoted(span) {
+		return
 	}
 	s.lost.noted = append(s.lost.noted, span)
 	n := span.end - span.first
@@ -201,6 +210,9 @@ func (s *Session) nextReadable(t *storage.TopicView, p wire.Position) wire.Posit
 	for _, l := range t.Ledgers {
 		if l.ID < p.Ledger {
 			continue
+		}
+		if l.LocalDeleted && l.ID > p.Ledger {
+			return wire.Position{Ledger: l.ID}
 		}
 		for _, x := range l.Extents {
 			first, end := x.First, min(x.End(), l.Entries)

@@ -56,6 +56,9 @@ func (s *Session) Message(ctx context.Context, id wire.MessageID) (*FullMessage,
 		if errors.Is(err, storage.ErrEntryNotFound) && !t.Ledgers.Has(id.Position) {
 			return nil, &NotFoundError{What: "entry", Name: id.Position.String(), Known: lastOf(t, id.Ledger)}
 		}
+		if _, inObject := behindObject(t, id.Position, err); err != nil && inObject {
+			return nil, err
+		}
 		if err != nil {
 			return nil, s.degrade(ctx, err)
 		}
@@ -105,7 +108,10 @@ func (s *Session) fullMessage(t *storage.TopicView, e storage.Entry, id wire.Mes
 	if d.err == nil {
 		out.Meta = metadataFields(&d)
 	}
-	for m := range s.messagesOf(t.Name, e, &d, nil) {
+	for m, bad := range messagesOf(t.Name, e, &d, nil) {
+		if bad != nil {
+			s.problem(*bad)
+		}
 		if got, err := wire.ParseMessageID(m.ID); err == nil && (id.Batch < 0 || got.Batch == id.Batch) {
 			out.List = append(out.List, m)
 		}

@@ -89,9 +89,7 @@ func (s *Session) messages(ctx context.Context, views []*storage.TopicView, o Me
 	}
 	out.Rows = func(yield func(Message, error) bool) {
 		for _, t := range views {
-			u := s.unpacker(ctx, t, o, out, yield)
-			err := s.walkSpans(ctx, t, o.Bounds, func(e storage.Entry) (bool, error) { return u.entry(e, nil), nil })
-			if !u.end(err) {
+			if !s.unpack(ctx, t, o, out, yield, func(u *unpacker) error { return u.walk(ctx) }) {
 				return
 			}
 		}
@@ -132,123 +130,23 @@ func (s *Session) pendingMessages(ctx context.Context, o MessagesOptions) (*Mess
 		out.total = t.Backlog(c).Messages
 	}
 	out.Rows = func(yield func(Message, error) bool) {
-		u := s.unpacker(ctx, t, o, out, yield)
-		for _, sp := range o.spans(t) {
-			err := s.walkPending(ctx, t, c, sp.from, func(e storage.PendingEntry) bool {
-				return e.Position.Less(sp.to) && u.entry(e.Entry, e.Remaining)
-			})
-			if err != nil || u.stopped {
-				u.end(err)
-				return
-			}
-		}
-		u.end(nil)
+		s.unpack(ctx, t, o, out, yield, func(u *unpacker) error { return u.walkPending(ctx, c) })
 	}
 	return out, nil
 }
 
-// How much is read at a time for a cursor.
-const (
-	pendingEntries = 64
-	pendingBytes   = 1 << 20
-)
-
-// walkPending calls each for what a cursor would receive, stepping over
-// entries that cannot be read.
-func (s *Session) walkPending(ctx context.Context, t *storage.TopicView, c *storage.CursorState, from wire.Position, each func(storage.PendingEntry) bool) error {
-	at := pendingEntries
-	for {
-		got, next, err := t.Pending(ctx, c, from, at, pendingBytes, nil)
-		bad, away := new(storage.CorruptError), new(storage.OffloadedError)
-		switch {
-		case err == nil:
-			at = pendingEntries
-		case errors.As(err, &away):
-			from = s.skipOffloaded(t, away)
-			continue
-		case !errors.As(err, &bad) || bad.Topic == "" || bad.Position.Less(from):
-			return err
-		case at > 1:
-			at = 1 // one at a time up to the damage
-			continue
-		default:
-			next = s.skip(t, bad.Position, bad.Cause)
-			if !bad.Position.Less(next) {
-				return nil
-			}
-		}
-		for _, e := range got {
-			if !each(e) {
-				return nil
-			}
-		}
-		if err == nil && len(got) == 0 {
-			return nil
-		}
-		from = next
-	}
-}
-
-// unpacker gives the messages of one topic's entries that pass the options.
-type unpacker struct {
-	s       *Session
-	t       *storage.TopicView
-	o       MessagesOptions
-	chunks  *joiner
-	yield   func(Message, error) bool
-	stopped bool // nobody wants more
-}
-
-func (s *Session) unpacker(ctx context.Context, t *storage.TopicView, o MessagesOptions, out *Messages, yield func(Message, error) bool) *unpacker {
-	return &unpacker{s: s, t: t, o: o, chunks: s.joiner(ctx, t, &out.folded), yield: yield}
-}
-
-// entry gives the messages of an entry. remaining, when not nil, has a bit for
-// each message of the batch that is wanted. It reports whether to go on.
-func (u *unpacker) entry(e storage.Entry, remaining []uint64) bool {
-	d := decodeEntry(e)
-	if d.err == nil && d.meta.NumChunks > 1 {
-		m, ok := u.chunks.take(e, &d)
-		return !ok || u.give(m)
-	}
-	if !u.o.inTime(e.Header.PublishTime) || !u.o.entry(&d) {
-		return true
-	}
-	for m := range u.s.messagesOf(u.t.Name, e, &d, remaining) {
-		if !u.give(m) {
-			return false
-		}
-	}
-	return true
-}
-
-func (u *unpacker) give(m Message) bool {
-	if u.o.inTime(m.PublishTime.UnixMilli()) && u.o.match(&m) && !u.yield(m, nil) {
-		u.stopped = true
-	}
-	return !u.stopped
-}
-
-// end finishes the topic and reports whether to go on with another.
-func (u *unpacker) end(err error) bool {
-	if err != nil {
-		u.yield(Message{}, err)
-		return false
-	}
-	return !u.stopped && u.chunks.rest(u.give)
-}
-
 // messagesOf takes an entry apart. One that cannot be is one message with the
-// stored payload and a note.
-func (s *Session) messagesOf(topic string, e storage.Entry, d *decoded, remaining []uint64) iter.Seq[Message] {
-	return func(yield func(Message) bool) {
+// stored payload and a note, and a problem where it is damaged.
+func messagesOf(topic string, e storage.Entry, d *decoded, remaining []uint64) iter.Seq2[Message, *damage.Problem] {
+	return func(yield func(Message, *damage.Problem) bool) {
 		base := Message{MessageHead: MessageHead{ID: messageID(e.Position), Topic: topic, PublishTime: fromMillis(e.Header.PublishTime), Size: len(e.Data)}, Payload: e.Data}
 		whole := func(why string, damaged bool) {
 			base.Note = &why
+			var bad *damage.Problem
 			if damaged {
-				s.problem(damage.Problem{What: fmt.Sprintf("%s: entry %s cannot be taken apart: %s", topic, e.Position, why), Ledgers: []int64{e.Position.Ledger}})
+				bad = &damage.Problem{What: fmt.Sprintf("%s: entry %s cannot be taken apart: %s", topic, e.Position, why), Ledgers: []int64{e.Position.Ledger}}
 			}
-			yield(base)
+			yield(base, bad)
 		}
 		if d.err != nil {
 			whole(firstLine(d.err), true)
@@ -284,7 +182,7 @@ func (s *Session) messagesOf(topic string, e storage.Entry, d *decoded, remainin
 			}
 			msg := base
 			msg.single(e.Position, single)
-			if !yield(msg) {
+			if !yield(msg, nil) {
 				return
 			}
 		}

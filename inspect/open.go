@@ -10,6 +10,7 @@ import (
 
 	"spoolctl/inspect/damage"
 	"spoolctl/storage"
+	"spoolctl/storage/offload"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -29,7 +30,11 @@ type Options struct {
 	// Checkpoint asks the broker that owns the spool for a consistent copy; nil
 	// when there is no way to ask.
 	Checkpoint func(ctx context.Context, dir string, pid int) (Checkpoint, error)
-	Now        func() time.Time // default time.Now
+	// Bucket is the object store that ledgers were offloaded to; nil: their
+	// entries are problems of the answer. It belongs to the caller and must stay
+	// open until the session is closed.
+	Bucket offload.Bucket
+	Now    func() time.Time // default time.Now
 }
 
 // Checkpoint is a consistent copy that a broker made.
@@ -154,7 +159,7 @@ func (s *Session) open(ctx context.Context) error {
 		listed.Go(func() { l = s.list() }) // many files; meanwhile Pebble reads its own
 	}
 	for attempt := 1; ; attempt++ {
-		sp, err := storage.OpenRead(storage.ReadOptions{Dir: s.dir, FS: s.o.FS, BlockCacheBytes: s.o.Memory / 4})
+		sp, err := storage.OpenRead(storage.ReadOptions{Dir: s.dir, FS: s.o.FS, BlockCacheBytes: s.o.Memory / 4, Bucket: s.bucket()})
 		switch {
 		case err == nil:
 			s.use(sp)

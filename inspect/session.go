@@ -51,6 +51,7 @@ type Session struct {
 	files    damage.Files
 	problems []damage.Problem
 	lost     lostEntries
+	away     bool                // entries in object storage were left out
 	subjects map[string]*subject // by topic
 	closers  []func() error
 }
@@ -111,7 +112,7 @@ func again[T any](s *Session, answer func() (T, error)) (T, error) {
 // isDamage tells a damaged database from other failures.
 func isDamage(err error) bool {
 	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, storage.ErrTopicNotFound) && !errors.Is(err, errAgain)
+		!errors.Is(err, storage.ErrTopicNotFound) && !errors.Is(err, errAgain) && !errors.As(err, new(*storage.OffloadedError))
 }
 
 // degrade goes on with what can be rescued after metadata could not be read.

@@ -22,6 +22,7 @@ const (
 	CheckBacklog   = "backlog"   // stored counters equal a recount
 	CheckOrphans   = "orphans"   // records that nothing owns
 	CheckResources = "resources" // documents decode
+	CheckObjects   = "objects"   // offloaded ledgers
 )
 
 // Finding is one line of `inspect verify`.
@@ -58,6 +59,7 @@ type Verification struct {
 	Messages  int64     `json:"messages" col:"MESSAGES" fmt:"count"`
 	Bytes     int64     `json:"bytes" col:"BYTES" fmt:"bytes"`                // payload of the entries read
 	Offloaded int64     `json:"offloadedEntries" col:"OFFLOADED" fmt:"count"` // in objects, and not looked at
+	Compacted int64     `json:"compactedEntries" col:"COMPACTED" fmt:"count"` // that topic compaction has kept
 	Cursors   int64     `json:"cursors" col:"CURSORS" fmt:"count"`
 }
 
@@ -86,7 +88,7 @@ func (s *Session) Verify(ctx context.Context, o VerifyOptions) (*Verification, e
 		for _, p := range s.problems {
 			v.problem(p)
 		}
-		for _, step := range []func() error{v.records, v.eachTopic, v.orphans, v.files} {
+		for _, step := range []func() error{v.records, v.eachTopic, v.compacted, v.objects, v.orphans, v.files} {
 			if err := step(); err != nil {
 				return nil, err
 			}

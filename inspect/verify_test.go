@@ -1,7 +1,11 @@
 package inspect_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +146,81 @@ func TestVerifyFinds(t *testing.T) {
 				}
 			}
 			t.Errorf("not found; got %s", dump(got.Findings))
+		})
+	}
+}
+
+// TestVerifyCompacted: the entries of a compacted ledger are checked as others are.
+func TestVerifyCompacted(t *testing.T) {
+	for _, c := range []struct {
+		what   string                                 // expected in the finding
+		change func(k, v []byte) (newKey, val []byte) // of the second entry; a nil value deletes, a nil key changes nothing
+	}{
+		{"", func([]byte, []byte) ([]byte, []byte) { return nil, nil }},
+		{wire.ErrChecksum.Error(), func(k, v []byte) ([]byte, []byte) { v[len(v)-1] ^= 1; return k, v }},
+		{"cannot be read", func(k, _ []byte) ([]byte, []byte) { return k, nil }},
+		{"by its entries", func(k, v []byte) ([]byte, []byte) { v = append(v, 'x'); return k, v }},
+		{"stands behind", func(k, v []byte) ([]byte, []byte) {
+			h, data, err := record.ParseHeader(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(data[:16])
+			return k, append(record.AppendHeader(nil, h), data...)
+		}},
+		{"too short", func(k, v []byte) ([]byte, []byte) {
+			h, data, err := record.ParseHeader(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k, append(record.AppendHeader(nil, h), data[:9]...)
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			fs := vfs.NewMem()
+			m := makeSpool(t, fs, "spool")
+			o := m.topic("orders")
+			for i := range 9 {
+				o.single(fmt.Sprintf("value %d", i), fmt.Sprint("key-", i%3))
+			}
+			o.positions()
+			if err := o.Compact(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			ledger := o.Compaction().Ledger
+			m.stop()
+			db, err := pebble.Open("spool/store", &pebble.Options{FS: fs, Logger: silent{}, FormatMajorVersion: pebble.FormatValueSeparation})
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := key.ForEntry(1, ledger, 1)
+			v, closer, err := db.Get(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, v = c.change(k, bytes.Clone(v))
+			err = closer.Close()
+			switch {
+			case k == nil:
+			case v == nil:
+				err = errors.Join(err, db.Delete(k, pebble.Sync))
+			default:
+				err = errors.Join(err, db.Set(k, v, pebble.Sync))
+			}
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := open(t, inspect.Options{Dir: "spool", FS: fs}).Verify(context.Background(), inspect.VerifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := slices.ContainsFunc(got.Findings, func(f inspect.Finding) bool { return strings.Contains(f.What, c.what) })
+			if c.what == "" {
+				found = got.Found == 0 && got.Compacted == 3 && got.Entries == 9
+			}
+			if !found {
+				t.Errorf("%s\n%s", dump(got), dump(got.Findings))
+			}
 		})
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"spoolctl/format"
 	"spoolctl/inspect"
-	"spoolctl/inspect/damage"
 	"spoolctl/storage"
+	"spoolctl/storage/offload"
 )
 
 const inspectLong = `Look into a spool on disk. Not a byte of the spool changes, whatever its state:
@@ -33,6 +33,8 @@ func newInspect(f *factory) *cobra.Command {
 	p := cmd.PersistentFlags()
 	p.BoolVar(&o.live, "live", false, "read the spool of a running broker in place; the answer is not a consistent snapshot")
 	p.BoolVar(&o.progress, "progress", false, "say on standard error how far a long scan is, also where that is no terminal")
+	p.StringVar(&o.bucket, "bucket", "", "object store that ledgers were offloaded to, as the broker's offload-bucket has it: s3://…, gs://…, azblob://…, file:///…")
+	p.StringVar(&o.spoold, "spoold", "", "the spoold program, which reaches object stores (default beside spoolctl, then in PATH)")
 	p.Var((*sizeValue)(&o.memory), "memory", "most memory for caches and for rescued data (larger rescues use a temporary folder)")
 	return cmd
 }
@@ -43,6 +45,8 @@ type inspectOptions struct {
 	live     bool
 	memory   int64
 	progress bool
+	bucket   string
+	spoold   string
 }
 
 // verb makes a command that answers from an open spool. least and most bound
@@ -79,7 +83,13 @@ func (o *inspectOptions) spoolOf(cmd *cobra.Command, args []string, least, most 
 // answer opens the spool, prints an answer from it, and ends with what could
 // not be read.
 func (o *inspectOptions) answer(ctx context.Context, dir string, run func(*inspect.Session) error) (err error) {
-	s, err := inspect.Open(ctx, inspect.Options{Dir: dir, Live: o.live, Memory: o.memory, Checkpoint: o.f.checkpoint, Now: o.f.now})
+	open := inspect.Options{Dir: dir, Live: o.live, Memory: o.memory, Checkpoint: o.f.checkpoint, Now: o.f.now}
+	if o.bucket != "" {
+		if open.Bucket, err = o.objects(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := inspect.Open(ctx, open)
 	if err != nil {
 		return inspectError(dir, err)
 	}
@@ -96,13 +106,29 @@ func (o *inspectOptions) answer(ctx context.Context, dir string, run func(*inspe
 	if err := run(s); err != nil {
 		return inspectError(dir, err)
 	}
-	return o.unreadable(s.Problems())
+	return o.unreadable(s)
 }
 
-// unreadable ends an answer from a damaged spool.
-func (o *inspectOptions) unreadable(problems []damage.Problem) error {
+// bucketHint is the next step where entries are in object storage.
+const bucketHint = "read what is in object storage with --bucket URL, as the broker's offload-bucket has it"
+
+func (o *inspectOptions) objects(ctx context.Context) (offload.Bucket, error) {
+	if !isObjectStore(o.bucket) {
+		return nil, &format.Error{Kind: format.ErrUsage, Msg: "--bucket: " + o.bucket + " is not the URL of an object store", Hint: "write s3://BUCKET, gs://BUCKET, azblob://CONTAINER or file:///FOLDER"}
+	}
+	return openObjects(ctx, o.spoold, o.bucket)
+}
+
+// unreadable ends an answer that something is missing from: of a damaged spool,
+// or one with ledgers in object storage.
+func (o *inspectOptions) unreadable(s *inspect.Session) error {
+	problems := s.Problems()
 	if len(problems) == 0 {
 		return nil
+	}
+	hint := "see `spoolctl inspect verify` for everything that is wrong"
+	if s.Away() {
+		hint = bucketHint
 	}
 	p, err := o.f.printer()
 	if err != nil {
@@ -120,7 +146,7 @@ func (o *inspectOptions) unreadable(problems []damage.Problem) error {
 	}
 	return &format.Error{
 		Kind: format.ErrProblems, Msg: fmt.Sprintf("the answer is not complete: %d problems", len(problems)),
-		Hint:    "see `spoolctl inspect verify` for everything that is wrong",
+		Hint:    hint,
 		Details: map[string]any{"problems": problems},
 	}
 }
@@ -130,12 +156,15 @@ func inspectError(dir string, err error) error {
 	var owned *inspect.OwnedError
 	var missing *inspect.NotFoundError
 	var other *storage.FormatError
+	var away *storage.OffloadedError
 	switch {
 	case errors.Is(err, storage.ErrNoSpool):
 		return &format.Error{Kind: format.ErrUnavailable, Msg: "no spool at " + dir, Hint: "name the folder that holds the file SPOOL"}
 	case errors.As(err, &owned):
 		e := &format.Error{Kind: format.ErrUnavailable, Err: err, Hint: "read it in place with --live, or stop the broker", Details: map[string]any{"pid": owned.PID}}
 		return e
+	case errors.As(err, &away):
+		return &format.Error{Kind: format.ErrProblems, Msg: fmt.Sprintf("ledger %d is in object storage: object %s", away.Ledger, away.Object), Hint: bucketHint}
 	case errors.As(err, &other):
 		return &format.Error{Kind: format.ErrUnavailable, Err: err, Hint: "bring it up to date with `spoolctl storage migrate --spool " + dir + "`"}
 	case errors.Is(err, fs.ErrPermission):

@@ -54,24 +54,3 @@ func newInspectDu(o *inspectOptions) *cobra.Command {
 	cmd.Flags().Var(newChoice(&by, inspect.Groupings()...), "by", "what to group by")
 	return cmd
 }
-
-func newInspectUsage(o *inspectOptions) *cobra.Command {
-	var sel selector
-	by := inspect.ByNamespace
-	cmd := o.verb("usage [TOPIC]...", "Account stored bytes to tenants, namespaces, topics or subscriptions", 0, -1, func(ctx context.Context, s *inspect.Session, args []string) error {
-		chosen, err := sel.selector(args)
-		if err != nil {
-			return err
-		}
-		list, err := s.Usage(ctx, by, chosen)
-		if err != nil {
-			return err
-		}
-		return printList(o.f, list.Rows, format.ListOptions{Summary: list.Totals})
-	})
-	cmd.Long = cmd.Short + ".\n\nPhysical bytes are a topic's share of the tables; entries that only the log holds are not in them.\nThe logical bytes of a subscription are those that could be trimmed if it did not exist."
-	cmd.Example = "  spoolctl inspect usage --by tenant --spool ./spool"
-	sel.flags(cmd)
-	cmd.Flags().Var(newChoice(&by, inspect.UsageLevels()...), "by", "whom to account to")
-	return cmd
-}

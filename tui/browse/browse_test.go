@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"spoolctl/storage"
 	"spoolctl/tui/browse"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -226,4 +227,21 @@ func TestAnyKeys(t *testing.T) {
 	if treeHash(t, dir) != before {
 		t.Error("the spool has changed")
 	}
+}
+
+// TestWithoutTopics: tenants and namespaces that have no topics are in the tree, but nothing to a filter.
+func TestWithoutTopics(t *testing.T) {
+	dir := newSpool(t, func(m maker) {
+		for _, r := range []struct {
+			kind storage.Kind
+			path string
+		}{{storage.KindTenant, "idle"}, {storage.KindTenant, "shop"}, {storage.KindNamespace, "shop/spare"}} {
+			if err := m.PutResource(context.Background(), r.kind, r.path, struct{}{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.topic("shop/used/orders")
+	})
+	s := newScreen(t, dir, 80, 24).shows("▾ idle", "▾ shop", "▾ spare", "▾ used", "orders")
+	s.press("j<enter>").lacks("spare").press("<enter>/or<enter>").shows("orders").lacks("idle", "spare")
 }

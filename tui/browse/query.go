@@ -41,7 +41,7 @@ const before = 32
 type query struct {
 	topic   string         // in full
 	pending string         // when not empty, only what this subscription would get next
-	grep    *regexp.Regexp // when not nil, only messages in which it matches somewhere
+	grep    *regexp.Regexp // when not nil, only messages in which it matches somewhere; see inspect.Filter
 }
 
 // place is where a part of the messages begins. The zero value is the beginning of the topic.
@@ -120,6 +120,8 @@ func (q query) forward(ctx context.Context, s *inspect.Session, from place, most
 	if from.since.IsZero() {
 		o.From = new(back(ledgers, first.Position, before))
 	}
+	// The messages that do not match count, too: they are not left to the session to leave out.
+	chosen := inspect.Filter{Grep: q.grep}
 	began, full := time.Now(), false
 	err = q.each(ctx, s, o, func(id wire.MessageID, m inspect.Message) bool {
 		if id.Less(first) || (from.after != nil && id == first) {
@@ -129,7 +131,7 @@ func (q query) forward(ctx context.Context, s *inspect.Session, from place, most
 		if out.last.Less(id) {
 			out.last = id
 		}
-		if q.grep == nil || matches(q.grep, &m) {
+		if chosen.Match(&m) {
 			m.Payload = slices.Clone(m.Payload)
 			out.rows = append(out.rows, m)
 			most = most.left(out.rows[len(out.rows)-1:])
@@ -208,18 +210,4 @@ func back(ledgers []inspect.Ledger, p wire.Position, n int64) wire.Position {
 		n -= max(0, entry)
 	}
 	return wire.Position{Ledger: ledgers[0].ID}
-}
-
-// matches reports whether a message passes as inspect.Filter.Grep has it: somewhere in payload, key, or a property's name or
-// value.
-func matches(re *regexp.Regexp, m *inspect.Message) bool {
-	if re.Match(m.Payload) || (m.Key != nil && re.MatchString(*m.Key)) {
-		return true
-	}
-	for k, v := range m.Properties {
-		if re.MatchString(k) || re.MatchString(v) {
-			return true
-		}
-	}
-	return false
 }

@@ -75,6 +75,7 @@ type tree struct {
 	table  *component.Table[*node]
 	titles []string
 	list   inspect.TopicList
+	all    []inspect.Tenant // also those without topics
 	loaded bool
 	folded map[string]bool
 
@@ -131,8 +132,12 @@ func (*tree) title() string { return "topics" }
 func (p *tree) start() tea.Cmd {
 	return p.read("reading the topics", func(ctx context.Context, s *inspect.Session) (func() tea.Cmd, error) {
 		list, err := s.Topics(ctx, inspect.TopicsOptions{})
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.Namespaces(ctx)
 		return func() tea.Cmd {
-			p.list, p.loaded = list, true
+			p.list, p.all, p.loaded = list, all, true
 			p.arrange()
 			return nil
 		}, err
@@ -169,6 +174,14 @@ func (p *tree) arrange() {
 		in.children = append(in.children, leaf)
 		for _, n := range []*node{outer, in, leaf} {
 			n.add(t)
+		}
+	}
+	if p.filter == nil {
+		for _, t := range p.all {
+			of := child(root, t.Name, t.Name)
+			for _, name := range t.Namespaces {
+				child(of, t.Name+"/"+name, name)
+			}
 		}
 	}
 	var lines []*node
