@@ -15,6 +15,7 @@ type Ledger struct {
 	FirstEntry   *int64    `json:"firstEntry" col:"FIRST,wide"` // nil: empty
 	LastEntry    *int64    `json:"lastEntry" col:"LAST,wide"`
 	Entries      int64     `json:"entries" col:"ENTRIES" fmt:"count"`
+	Lost         int64     `json:"lost" col:"LOST,wide" fmt:"count"` // of the entries, those that a salvage found missing
 	Messages     int64     `json:"messages" col:"MESSAGES" fmt:"count"`
 	Bytes        int64     `json:"bytes" col:"BYTES" fmt:"bytes"`
 	Created      time.Time `json:"created" col:"CREATED" fmt:"time"`
@@ -33,6 +34,7 @@ type Ledger struct {
 type LedgerTotals struct {
 	Ledgers        int   `json:"ledgers" col:"LEDGERS" fmt:"count"`
 	Entries        int64 `json:"entries" col:"ENTRIES" fmt:"count"`
+	Lost           int64 `json:"lost" col:"LOST" fmt:"count"`
 	Messages       int64 `json:"messages" col:"MESSAGES" fmt:"count"`
 	Bytes          int64 `json:"bytes" col:"BYTES" fmt:"bytes"`
 	TrimmableBytes int64 `json:"trimmableBytes" col:"TRIMMABLE_BYTES" fmt:"bytes"`
@@ -56,6 +58,9 @@ func (s *Session) Ledgers(ctx context.Context, sel Selector) (LedgerList, error)
 					Created: l.Created, Closed: l.Closed, FirstPublish: fromMillis(l.FirstPublish), LastPublish: fromMillis(l.LastPublish),
 					Extents: len(l.Extents), Where: whereIs(l), Trimmable: trim[i].OK, Reason: trim[i].Reason,
 				}
+				for _, r := range l.Lost {
+					row.Lost += r.Len()
+				}
 				if l.Entries > 0 {
 					row.FirstEntry, row.LastEntry = new(int64(0)), new(l.Entries-1)
 				}
@@ -68,6 +73,7 @@ func (s *Session) Ledgers(ctx context.Context, sel Selector) (LedgerList, error)
 				out.Ledgers = append(out.Ledgers, row)
 				out.Totals.Ledgers++
 				out.Totals.Entries += l.Entries
+				out.Totals.Lost += row.Lost
 				out.Totals.Messages += l.Messages
 				out.Totals.Bytes += l.Bytes
 				if trim[i].OK {

@@ -83,7 +83,7 @@ func damageLog(t *testing.T, spool string) {
 func guideRun(t *testing.T, spoold string, args []string) string {
 	t.Helper()
 	if len(args) > 1 && args[0] == "broker" && args[1] == "start" {
-		args = append(args, "--spoold", spoold, "--port", "0", "--web-port", "0")
+		args = append(args, "--spoold", spoold, "--port", "-1", "--web-port", "-1")
 	}
 	var out bytes.Buffer
 	f := newFactory(&ioStreams{in: strings.NewReader(""), out: &out, err: &out, width: func() int { return 100 }}, nil)
