@@ -145,6 +145,22 @@ func TestOffloaded(t *testing.T) {
 	if p := s.Problems(); len(p) > 0 || s.Away() {
 		t.Error(p)
 	}
+
+	manifests, err := away.List("spool/store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range manifests {
+		if strings.HasPrefix(name, "MANIFEST") {
+			if err := away.Remove("spool/store/" + name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s = open(t, inspect.Options{Dir: "spool", FS: away, Bucket: b})
+	if got, want := readings(t, s), readings(t, plain); got != want || !s.Source().Damaged || s.Away() {
+		t.Errorf("without a MANIFEST: %+v, got\n%s\nwant\n%s", s.Source(), got, want)
+	}
 }
 
 // TestAway: without the bucket, what needs no entries is answered in full, and the rest says what is missing.

@@ -254,7 +254,7 @@ func (s *Session) rescue(ctx context.Context, cause error) error {
 	if err != nil {
 		return err
 	}
-	sp, err := storage.NewSpool(s.dir, id, r.DB, r.Close)
+	sp, err := storage.NewSpool(s.dir, id, r.DB, s.bucket(), r.Close)
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
@@ -265,6 +265,7 @@ func (s *Session) rescue(ctx context.Context, cause error) error {
 	}
 	s.manifest = r.Manifest
 	s.use(sp)
+	s.rescued = true
 	s.source.Damaged, s.source.ReplayedBatches = true, r.Batches
 	if s.isCheckpoint() && len(s.problems)+len(r.Problems) == 0 {
 		// Pebble takes a log that was copied while it was written for damaged.

@@ -51,6 +51,7 @@ type Session struct {
 	files    damage.Files
 	problems []damage.Problem
 	lost     lostEntries
+	rescued  bool                // spool is a copy of what could be read
 	away     bool                // entries in object storage were left out
 	subjects map[string]*subject // by topic
 	closers  []func() error

@@ -53,7 +53,7 @@ func (v *verifier) scanEntries(views []*storage.TopicView) (doubtful []*storage.
 			doubt[runs[i].topic] = true
 		}
 	}
-	if !v.s.source.Damaged { // else what was read is a copy
+	if !v.s.rescued { // else what was read is a copy
 		v.proven = slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !r.proven })
 	}
 	v.publishTimes(views, runs, doubt)

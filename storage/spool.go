@@ -78,13 +78,13 @@ func OpenRead(o ReadOptions) (*Spool, error) {
 }
 
 // NewSpool returns a spool whose keys are read from r, which need not be the spool's own database: a snapshot, or what
-// could be saved of a damaged one. Close calls done.
-func NewSpool(dir string, id Identity, r pebble.Reader, done func() error) (*Spool, error) {
+// could be saved of a damaged one. b has the objects of offloaded ledgers; it may be nil. Close calls done.
+func NewSpool(dir string, id Identity, r pebble.Reader, b offload.Bucket, done func() error) (*Spool, error) {
 	m, err := readMeta(r)
 	if err != nil {
 		return nil, err
 	}
-	return &Spool{dir: dir, fs: readOnlyFS{vfs.Default}, id: id, meta: m, r: r, done: done, log: &replayLog{}}, nil
+	return &Spool{dir: dir, fs: readOnlyFS{vfs.Default}, id: id, meta: m, r: r, done: done, log: &replayLog{}, objects: newObjects(b, id.UUID)}, nil
 }
 
 // openGuarded opens a database and turns a panic on damaged files into an error.
