@@ -32,6 +32,7 @@ func pebbleOptions(o Options, fsys vfs.FS, logger pebble.Logger) *pebble.Options
 	for i := range po.Levels {
 		po.Levels[i].BlockSize = 32 << 10
 	}
+	po.Levels[0].BlockSize = 64 << 10 // entries, which are read in runs
 	po.TargetFileSizes[0] = 64 << 20
 	// Small targets below level 0 keep compactions of the small families, which are frequent, from growing over the tables
 	// of entries that lie beside them in level 0: Pebble grows a compaction up to 25 times its output's target.
