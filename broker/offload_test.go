@@ -1,16 +1,12 @@
 package broker_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -18,15 +14,14 @@ import (
 	"spoolctl/broker"
 	"spoolctl/broker/topic"
 	"spoolctl/storage"
-	"spoolctl/storage/offload"
+	"spoolctl/storage/storagetest"
 )
 
-// memBucket is an object store in memory.
+// memBucket is an object store in memory, as a broker opens one.
 type memBucket struct {
-	mu      sync.Mutex
-	objects map[string][]byte
-	down    error
-	closed  bool
+	*storagetest.Bucket
+	down   error
+	closed bool
 }
 
 func (b *memBucket) open(_ context.Context, url string) (broker.Bucket, error) {
@@ -43,59 +38,10 @@ func (b *memBucket) Close() error {
 	return nil
 }
 
-func (b *memBucket) Put(_ context.Context, name string, content func(io.Writer) error) error {
-	var buf bytes.Buffer
-	if err := content(&buf); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.objects[name] = buf.Bytes()
-	return nil
-}
-
-func (b *memBucket) ReadAt(_ context.Context, name string, p []byte, offset int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	o, ok := b.objects[name]
-	switch {
-	case !ok:
-		return offload.ErrMissing
-	case offset > int64(len(o)) || copy(p, o[offset:]) < len(p):
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-
-func (b *memBucket) Delete(_ context.Context, name string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.objects, name)
-	return nil
-}
-
-func (b *memBucket) List(_ context.Context, prefix string) iter.Seq2[offload.Listed, error] {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var all []offload.Listed
-	for name, o := range b.objects {
-		if strings.HasPrefix(name, prefix) {
-			all = append(all, offload.Listed{Name: name, Size: int64(len(o))})
-		}
-	}
-	return func(yield func(offload.Listed, error) bool) {
-		for _, o := range all {
-			if !yield(o, nil) {
-				return
-			}
-		}
-	}
-}
-
 // TestOffload: ledgers go to the object store when they are asked for or a policy says so, are shown as offloaded, and are
 // read like others.
 func TestOffload(t *testing.T) {
-	b := &memBucket{objects: map[string][]byte{}}
+	b := &memBucket{Bucket: storagetest.NewBucket(nil)}
 	cfg := config(t, t.TempDir())
 	cfg.Ledger.MaxEntries = 10
 	cfg.RetentionTime, cfg.RetentionSize = -1, -1

@@ -5,63 +5,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"spoolctl/inspect"
 	"spoolctl/storage"
-	"spoolctl/storage/offload"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// memBucket is an object store in memory.
-type memBucket struct {
-	mu      sync.Mutex
-	objects map[string][]byte
-}
-
-func (b *memBucket) Put(_ context.Context, name string, content func(io.Writer) error) error {
-	var buf bytes.Buffer
-	if err := content(&buf); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.objects[name] = buf.Bytes()
-	return nil
-}
-
-func (b *memBucket) ReadAt(_ context.Context, name string, p []byte, offset int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch o, ok := b.objects[name]; {
-	case !ok:
-		return fmt.Errorf("%s: %w", name, offload.ErrMissing)
-	case offset > int64(len(o)) || copy(p, o[offset:]) < len(p):
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-
-func (*memBucket) Delete(context.Context, string) error { return nil }
-
-func (*memBucket) List(context.Context, string) iter.Seq2[offload.Listed, error] {
-	return func(func(offload.Listed, error) bool) {}
-}
-
 // offloadedSpool is the sample with the closed ledgers 1 and 2 of orders in a bucket only, and a copy there of the one that
 // acme/shop/events has.
-func offloadedSpool(t testing.TB) (vfs.FS, *memBucket) {
+func offloadedSpool(t testing.TB) (vfs.FS, *storagetest.Bucket) {
 	t.Helper()
-	fs, b := vfs.NewMem(), &memBucket{objects: map[string][]byte{}}
+	fs, b := vfs.NewMem(), storagetest.NewBucket(nil)
 	asked := make(chan struct{}, 1) // the time was
 	m := makeSpool(t, fs, "spool", func(o *storage.Options) {
 		o.Bucket, o.OffloadInterval = b, time.Millisecond
@@ -210,17 +172,9 @@ func TestAway(t *testing.T) {
 // TestDamagedObject: an object that is missing or damaged costs what it held and no more, and verify finds it.
 func TestDamagedObject(t *testing.T) {
 	fs, b := offloadedSpool(t)
-	var names []string
-	for n := range b.objects {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		whole := b.objects[name]
+	for name, whole := range b.All() {
 		for what, bad := range map[string][]byte{"missing": nil, "short": whole[:len(whole)/2], "flipped": flipped(whole, 30), "flipped end": flipped(whole, len(whole)-9)} {
-			if b.objects[name] = bad; bad == nil {
-				delete(b.objects, name)
-			}
+			b.Set(name, bad)
 			s := open(t, inspect.Options{Dir: "spool", FS: fs, Bucket: b})
 			got, err := s.Verify(context.Background(), inspect.VerifyOptions{})
 			if err != nil {
@@ -235,7 +189,7 @@ func TestDamagedObject(t *testing.T) {
 				t.Errorf("%s %s: %v\n%s", name, what, s.Problems(), text)
 			}
 		}
-		b.objects[name] = whole
+		b.Set(name, whole)
 	}
 }
 

@@ -17,19 +17,18 @@ import (
 // An object store of backups holds NAME.json for each backup; its files are below objects, under names that no other backup
 // gives. Nothing can be renamed there, and a checksum is known when a file has been sent.
 type bucketWriter struct {
-	ctx     context.Context
-	b       offload.Bucket
-	folder  string                // of this backup's objects
-	known   map[string]BackupFile // of the earlier backups, by path, size and time
-	there   map[string]int64      // sizes of the objects by name
-	made    []string              // by this backup
-	objects map[string]string     // names of the objects by checksum and path
-	done    bool
+	ctx    context.Context
+	b      offload.Bucket
+	folder string                // of this backup's objects
+	known  map[string]BackupFile // of the earlier backups, by path, size and time
+	there  map[string]int64      // sizes of the objects by name
+	made   []string              // by this backup
+	done   bool
 }
 
 func newBucketWriter(ctx context.Context, b offload.Bucket, name string) (*bucketWriter, string, error) {
-	w := &bucketWriter{ctx: ctx, b: b, known: map[string]BackupFile{}, there: map[string]int64{}, objects: map[string]string{}}
-	all, err := bucketBackups(ctx, b)
+	w := &bucketWriter{ctx: ctx, b: b, known: map[string]BackupFile{}, there: map[string]int64{}}
+	all, err := bucketBackups(ctx, b, func(l offload.Listed) { w.there[l.Name] = l.Size })
 	if err != nil {
 		return nil, "", err
 	}
@@ -39,25 +38,22 @@ func newBucketWriter(ctx context.Context, b offload.Bucket, name string) (*bucke
 			w.known[fileKey(f)] = f
 		}
 	}
-	for l, err := range b.List(ctx, objectsName+"/") {
-		if err != nil {
-			return nil, "", err
-		}
-		w.there[l.Name] = l.Size
-	}
 	var unique [4]byte
 	rand.Read(unique[:]) // never fails
 	w.folder = objectsName + "/" + name + "-" + hex.EncodeToString(unique[:]) + "/"
 	return w, name, nil
 }
 
-// bucketBackups reads the manifests in an object store, the oldest first.
-func bucketBackups(ctx context.Context, b offload.Bucket) (out []*Manifest, err error) {
+// bucketBackups reads the manifests in an object store, the oldest first. other, when not nil, is told of all else there.
+func bucketBackups(ctx context.Context, b offload.Bucket, other func(offload.Listed)) (out []*Manifest, err error) {
 	for l, err := range b.List(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
 		if strings.Contains(l.Name, "/") || !strings.HasSuffix(l.Name, manifestExt) {
+			if other != nil {
+				other(l)
+			}
 			continue
 		}
 		if l.Size > maxManifest {

@@ -4,118 +4,44 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"iter"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"spoolctl/maintain"
 	"spoolctl/storage"
-	"spoolctl/storage/offload"
+	"spoolctl/storage/storagetest"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 var errStore = errors.New("the store has a bad day")
 
-// memStore is an object store in memory. With failAt > 0, that operation from now on fails, and those after it, if sticky.
-type memStore struct {
-	mu      sync.Mutex
-	objects map[string][]byte
-	failAt  int
-	sticky  bool
-	ops     int
-}
-
-func (s *memStore) op() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ops++
-	if s.failAt > 0 && (s.ops == s.failAt || s.sticky && s.ops > s.failAt) {
-		return errStore
-	}
-	return nil
-}
-
-func (s *memStore) Put(_ context.Context, name string, content func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := errors.Join(content(&b), s.op()); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.objects[name] = b.Bytes()
-	return nil
-}
-
-func (s *memStore) ReadAt(_ context.Context, name string, p []byte, offset int64) error {
-	if err := s.op(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b, ok := s.objects[name]
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: %s", offload.ErrMissing, name)
-	case offset+int64(len(p)) > int64(len(b)):
-		return io.ErrUnexpectedEOF
-	}
-	copy(p, b[offset:])
-	return nil
-}
-
-func (s *memStore) Delete(_ context.Context, name string) error {
-	if err := s.op(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.objects[name]; !ok {
-		return offload.ErrMissing
-	}
-	delete(s.objects, name)
-	return nil
-}
-
-func (s *memStore) List(_ context.Context, prefix string) iter.Seq2[offload.Listed, error] {
-	return func(yield func(offload.Listed, error) bool) {
-		if err := s.op(); err != nil {
-			yield(offload.Listed{}, err)
-			return
+// failing has a store fail at its n-th operation from now on, and at those after it, if sticky.
+func failing(s *storagetest.Bucket, n int, sticky bool) {
+	ops := 0
+	s.Fail(func() error {
+		if ops++; ops == n || sticky && ops > n {
+			return errStore
 		}
-		s.mu.Lock()
-		all := maps.Clone(s.objects)
-		s.mu.Unlock()
-		for name, b := range all {
-			if strings.HasPrefix(name, prefix) && !yield(offload.Listed{Name: name, Size: int64(len(b))}, nil) {
-				return
-			}
-		}
-	}
+		return nil
+	})
 }
 
-func (s *memStore) names() []string { return slices.Sorted(maps.Keys(s.objects)) }
-
-func backupTo(t testing.TB, dir string, s *memStore) *maintain.BackupResult {
+func backupTo(t testing.TB, dir string, s *storagetest.Bucket) *maintain.BackupResult {
 	t.Helper()
 	res, err := maintain.Backup(context.Background(), maintain.BackupOptions{Options: options(dir), Target: "s3://x", Bucket: s})
 	must(t, err)
 	return res
 }
 
-func restoreFrom(s *memStore, name, dir string) (*maintain.RestoreResult, error) {
+func restoreFrom(s *storagetest.Bucket, name, dir string) (*maintain.RestoreResult, error) {
 	return maintain.Restore(context.Background(), maintain.RestoreOptions{Options: options(dir), Source: "s3://x", Name: name, Bucket: s})
 }
 
 // TestBucketBackup: backups in an object store share tables, each restores what it was made of, and damage is found.
 func TestBucketBackup(t *testing.T) {
-	s := &memStore{objects: map[string][]byte{}}
+	s := storagetest.NewBucket(nil)
 	dir := makeSpool(t)
 	first := contents(t, dir)
 	a := backupTo(t, dir, s)
@@ -148,12 +74,12 @@ func TestBucketBackup(t *testing.T) {
 		t.Error(err)
 	}
 	for what, damage := range map[string]func(name string){
-		"gone":    func(name string) { delete(s.objects, name) },
-		"flipped": func(name string) { s.objects[name] = flipped(s.objects[name], 7) },
-		"cut":     func(name string) { s.objects[name] = s.objects[name][:5] },
+		"gone":    func(name string) { s.Set(name, nil) },
+		"flipped": func(name string) { s.Set(name, flipped(s.All()[name], 7)) },
+		"cut":     func(name string) { s.Set(name, s.All()[name][:5]) },
 	} {
-		was := maps.Clone(s.objects)
-		for _, name := range s.names() {
+		was := s.All()
+		for _, name := range s.Names() {
 			if strings.HasSuffix(name, ".sst") {
 				damage(name)
 			}
@@ -167,7 +93,7 @@ func TestBucketBackup(t *testing.T) {
 		if spoolState(t, to) != nil {
 			t.Errorf("%s: there is a spool", what)
 		}
-		s.objects = was
+		s = storagetest.NewBucket(was)
 	}
 }
 
@@ -177,7 +103,8 @@ func TestBucketBackupFails(t *testing.T) {
 	dir := makeSpool(t)
 	for _, sticky := range []bool{false, true} {
 		for failAt := 1; ; failAt++ {
-			s := &memStore{objects: map[string][]byte{}, failAt: failAt, sticky: sticky}
+			s := storagetest.NewBucket(nil)
+			failing(s, failAt, sticky)
 			res, err := maintain.Backup(context.Background(), maintain.BackupOptions{Options: options(dir), Target: "s3://x", Bucket: s})
 			if err == nil {
 				if failAt < 8 || !res.Done {
@@ -188,8 +115,8 @@ func TestBucketBackupFails(t *testing.T) {
 			if !errors.Is(err, errStore) {
 				t.Fatal(err)
 			}
-			left := s.names()
-			s.failAt = 0
+			left := s.Names()
+			s.Fail(nil)
 			if list, err := maintain.ListBucketBackups(context.Background(), s); err != nil || len(list) > 0 {
 				t.Errorf("failed at %d: %+v, %v", failAt, list, err)
 			}

@@ -239,7 +239,7 @@ func ListBackups(dir string) ([]BackupInfo, error) {
 
 // ListBucketBackups lists the backups in an object store, the oldest first.
 func ListBucketBackups(ctx context.Context, b offload.Bucket) ([]BackupInfo, error) {
-	all, err := bucketBackups(ctx, b)
+	all, err := bucketBackups(ctx, b, nil)
 	return infos(all), err
 }
 

@@ -123,7 +123,7 @@ func Restore(ctx context.Context, o RestoreOptions) (_ *RestoreResult, err error
 func (o *RestoreOptions) reader(ctx context.Context) (backupReader, error) {
 	switch {
 	case o.Bucket != nil:
-		all, err := bucketBackups(ctx, o.Bucket)
+		all, err := bucketBackups(ctx, o.Bucket, nil)
 		if err != nil {
 			return nil, err
 		}

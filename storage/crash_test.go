@@ -63,7 +63,7 @@ type crash struct {
 	topics              []*crashTopic
 	stored, extra, acks int64
 
-	bucket  *memBucket
+	bucket  *storagetest.Bucket
 	objects map[string][]byte // that the power loss left
 
 	mem      *vfs.MemFS
@@ -90,8 +90,8 @@ func (c *crash) cut() {
 		c.promises = append(c.promises, promise{ct.sk.Wait(0), slices.Collect(maps.Keys(ct.answered)), ct.mark})
 	}
 	// Objects are as they were at that moment; what came or went while the files were copied is there.
-	c.objects = c.bucket.all()
-	defer func() { maps.Copy(c.objects, c.bucket.all()) }()
+	c.objects = c.bucket.All()
+	defer func() { maps.Copy(c.objects, c.bucket.All()) }()
 	c.left = c.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(c.seed*37) % 101, RNG: rand.New(rand.NewPCG(c.seed, 3))})
 }
 
@@ -131,7 +131,7 @@ func (c *crash) options(fs vfs.FS) storage.Options {
 func (c *crash) run() {
 	ctx := context.Background()
 	c.rng = rand.New(rand.NewPCG(c.seed, 17))
-	c.mem, c.bucket = vfs.NewCrashableMem(), &memBucket{objects: map[string][]byte{}}
+	c.mem, c.bucket = vfs.NewCrashableMem(), storagetest.NewBucket(nil)
 	c.at = 1 + c.rng.Int64N(600)
 	s, err := storage.Open(ctx, c.options(errorfs.Wrap(c.mem, c)))
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *crash) run() {
 		c.Fatalf("seed %d: close: %v", c.seed, err)
 	}
 
-	c.bucket = &memBucket{objects: c.objects}
+	c.bucket = storagetest.NewBucket(c.objects)
 	s, err = storage.Open(ctx, c.options(c.left))
 	if err != nil {
 		c.Fatalf("seed %d: open after the crash: %v", c.seed, err)

@@ -5,105 +5,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"spoolctl/storage"
 	"spoolctl/storage/offload"
+	"spoolctl/storage/storagetest"
 	"spoolctl/wire"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 )
 
-// memBucket is an object store in memory.
-type memBucket struct {
-	mu      sync.Mutex
-	objects map[string][]byte
-	fail    error // of every operation
-}
-
-func (b *memBucket) Put(_ context.Context, name string, content func(io.Writer) error) error {
-	var buf bytes.Buffer
-	if err := content(&buf); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.fail == nil {
-		b.objects[name] = buf.Bytes()
-	}
-	return b.fail
-}
-
-func (b *memBucket) ReadAt(_ context.Context, name string, p []byte, offset int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	o, ok := b.objects[name]
-	switch {
-	case b.fail != nil:
-		return b.fail
-	case !ok:
-		return offload.ErrMissing
-	case offset > int64(len(o)) || copy(p, o[offset:]) < len(p):
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-
-func (b *memBucket) Delete(_ context.Context, name string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.objects, name)
-	return b.fail
-}
-
-func (b *memBucket) List(_ context.Context, prefix string) iter.Seq2[offload.Listed, error] {
-	return func(yield func(offload.Listed, error) bool) {
-		for _, name := range b.names() {
-			if strings.HasPrefix(name, prefix) && !yield(offload.Listed{Name: name}, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (b *memBucket) names() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.objects))
-}
-
-func (b *memBucket) all() map[string][]byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.objects)
-}
-
-func (b *memBucket) setFail(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.fail = err
-}
-
 // offloading is a store with ten ledgers and an object store.
 type offloading struct {
 	*testing.T
 	fs     *vfs.MemFS
 	clock  *clock
-	bucket *memBucket
+	bucket *storagetest.Bucket
 	s      *storage.Store
 	tp     *storage.Topic
 }
 
 func newOffloading(t *testing.T) *offloading {
-	o := &offloading{T: t, fs: vfs.NewMem(), clock: newClock(), bucket: &memBucket{objects: map[string][]byte{}}}
+	o := &offloading{T: t, fs: vfs.NewMem(), clock: newClock(), bucket: storagetest.NewBucket(nil)}
 	o.open(o.bucket)
 	tp, sk := create(t, o.s, "a")
 	for _, c := range []string{"s", "t"} {
@@ -159,7 +86,7 @@ func TestOffload(t *testing.T) {
 	o := newOffloading(t)
 	all := readAll(t, o.tp)
 	o.offload()
-	if n := len(o.bucket.names()); n != 9 {
+	if n := len(o.bucket.Names()); n != 9 {
 		t.Fatalf("%d objects", n)
 	}
 	for range 2 {
@@ -213,7 +140,7 @@ func TestOffload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o.until(func() bool { return len(o.bucket.names()) == 0 })
+	o.until(func() bool { return len(o.bucket.Names()) == 0 })
 	closeStore(t, o.s)
 }
 
@@ -271,7 +198,7 @@ func TestOffloadPolicy(t *testing.T) {
 func TestOffloadFailures(t *testing.T) {
 	o := newOffloading(t)
 	broken := errors.New("the store is down")
-	o.bucket.setFail(broken)
+	o.bucket.Fail(func() error { return broken })
 	if err := o.tp.Offload(wire.Latest()); err != nil {
 		t.Fatal(err)
 	}
@@ -279,25 +206,25 @@ func TestOffloadFailures(t *testing.T) {
 	if st := o.tp.OffloadStatus(); !errors.Is(st.Last, broken) || st.FirstUnoffloaded != (wire.Position{Ledger: o.tp.Ledgers()[0].ID}) || st.Failed.IsZero() {
 		t.Errorf("status %+v", st)
 	}
-	o.bucket.setFail(nil)
+	o.bucket.Fail(nil)
 	o.offload()
-	orphan := strings.Replace(o.bucket.names()[0], "ledger-", "ledger-9", 1)
-	for name, value := range map[string][]byte{orphan: nil, "someone else's": nil} {
-		o.bucket.objects[name] = value
+	orphan := strings.Replace(o.bucket.Names()[0], "ledger-", "ledger-9", 1)
+	for _, name := range []string{orphan, "someone else's"} {
+		o.bucket.Set(name, []byte{})
 	}
 	o.reopen(o.bucket)
-	o.until(func() bool { return !slices.Contains(o.bucket.names(), orphan) })
-	if n := len(o.bucket.names()); n != 10 {
+	o.until(func() bool { return !slices.Contains(o.bucket.Names(), orphan) })
+	if n := len(o.bucket.Names()); n != 10 {
 		t.Errorf("%d objects are left, want 9 and a stranger's", n)
 	}
 	// A damaged object: its entries are passed over and counted, the rest is read.
-	o.bucket.mu.Lock()
-	for name, value := range o.bucket.objects {
+	for name, value := range o.bucket.All() {
 		if strings.Contains(name, fmt.Sprintf("ledger-%d-", o.tp.Ledgers()[2].ID)) {
+			value = bytes.Clone(value)
 			value[50] ^= 1
+			o.bucket.Set(name, value)
 		}
 	}
-	o.bucket.mu.Unlock()
 	o.reopen(o.bucket)
 	if got, bad := len(readAll(t, o.tp)), o.s.Stats().QuarantinedEntries; got != 85 || bad != 10 {
 		t.Errorf("%d entries read, %d quarantined", got, bad)

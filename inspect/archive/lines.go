@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // line is one part of an archive as a line of JSON: an object with one field, which says what it is.
@@ -28,6 +29,20 @@ type line struct {
 type end struct {
 	Totals
 	Lines int `json:"lines"` // that came before it
+}
+
+// part is what the line holds, nil when that is not exactly one part.
+func (l *line) part() (part any) {
+	for _, p := range []any{l.Header, l.Resource, l.Schema, l.Topic, l.Ledger, l.Entry, l.Gap, l.Cursor, l.Acks, l.Producer, l.End} {
+		if reflect.ValueOf(p).IsNil() {
+			continue
+		}
+		if part != nil {
+			return nil
+		}
+		part = p
+	}
+	return part
 }
 
 // WriteLines writes the archive that r reads as lines of JSON, with the same content.
@@ -90,11 +105,12 @@ type LineReader struct {
 func NewLineReader(r io.Reader) (*LineReader, error) {
 	out := &LineReader{in: bufio.NewScanner(r)}
 	out.in.Buffer(nil, maxLine)
-	l, err := out.read()
-	if err != nil || l.Header == nil {
+	part, err := out.read()
+	header, ok := part.(*Header)
+	if err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("%w: line 1 is no archive's header", ErrFormat), out.in.Err())
 	}
-	out.header = *l.Header
+	out.header = *header
 	return out, nil
 }
 
@@ -120,58 +136,37 @@ func (r *LineReader) Next() (any, error) {
 }
 
 func (r *LineReader) next() (any, error) {
-	l, err := r.read()
+	part, err := r.read()
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case l.Resource != nil:
-		r.totals.Resources++
-		return l.Resource, nil
-	case l.Schema != nil:
-		r.totals.Schemas++
-		return l.Schema, nil
-	case l.Topic != nil:
-		r.totals.Topics++
-		return l.Topic, nil
-	case l.Ledger != nil:
-		r.totals.Ledgers++
-		return l.Ledger, nil
-	case l.Entry != nil:
-		if l.Entry.ID < 0 || l.Entry.Messages < 1 {
-			return nil, fmt.Errorf("entry %d with %d messages", l.Entry.ID, l.Entry.Messages)
+	switch v := part.(type) {
+	case *Entry:
+		if v.ID < 0 || v.Messages < 1 {
+			return nil, fmt.Errorf("entry %d with %d messages", v.ID, v.Messages)
 		}
-		r.totals.Entries++
-		r.totals.Bytes += int64(len(l.Entry.Data))
-		return l.Entry, nil
-	case l.Gap != nil:
-		if l.Gap.First < 0 || l.Gap.Last < l.Gap.First {
-			return nil, fmt.Errorf("a gap from %d to %d", l.Gap.First, l.Gap.Last)
+	case *Gap:
+		if err := v.check(); err != nil {
+			return nil, err
 		}
-		r.totals.Missing += l.Gap.Last - l.Gap.First + 1
-		return l.Gap, nil
-	case l.Cursor != nil:
-		r.totals.Cursors++
-		return l.Cursor, nil
-	case l.Acks != nil:
-		return l.Acks, nil
-	case l.Producer != nil:
-		return l.Producer, nil
-	case l.Header != nil:
+	case *Header:
 		return nil, errors.New("a second header")
+	case *end:
+		if want := (end{r.totals, r.n - 1}); *v != want {
+			return nil, fmt.Errorf("it says %+v, and there are %+v", *v, want)
+		}
+		if r.in.Scan() {
+			r.n++
+			return nil, errors.New("something follows the end")
+		}
+		return nil, firstError(r.in.Err(), io.EOF)
 	}
-	if want := (end{r.totals, r.n - 1}); *l.End != want {
-		return nil, fmt.Errorf("it says %+v, and there are %+v", *l.End, want)
-	}
-	if r.in.Scan() {
-		r.n++
-		return nil, errors.New("something follows the end")
-	}
-	return nil, firstError(r.in.Err(), io.EOF)
+	r.totals.add(part)
+	return part, nil
 }
 
 // read takes one line, which has exactly one part.
-func (r *LineReader) read() (*line, error) {
+func (r *LineReader) read() (any, error) {
 	r.n++
 	if !r.in.Scan() {
 		return nil, firstError(r.in.Err(), errors.New("it is cut short: the line with the end is missing"))
@@ -182,17 +177,11 @@ func (r *LineReader) read() (*line, error) {
 	if err := dec.Decode(l); err != nil {
 		return nil, err
 	}
-	parts := 0
-	for _, there := range []bool{l.Header != nil, l.Resource != nil, l.Schema != nil, l.Topic != nil, l.Ledger != nil, l.Entry != nil,
-		l.Gap != nil, l.Cursor != nil, l.Acks != nil, l.Producer != nil, l.End != nil} {
-		if there {
-			parts++
-		}
-	}
-	if parts != 1 || dec.More() {
+	part := l.part()
+	if part == nil || dec.More() {
 		return nil, errors.New("a line holds exactly one part")
 	}
-	return l, nil
+	return part, nil
 }
 
 func firstError(a, b error) error {

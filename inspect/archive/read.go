@@ -82,6 +82,7 @@ func (r *Reader) Next() (any, error) {
 		r.err = err
 		return nil, err
 	}
+	r.totals.add(v)
 	return v, nil
 }
 
@@ -99,23 +100,18 @@ func (r *Reader) next() (any, error) {
 	case frameHeader:
 		v = &Header{}
 	case frameResource:
-		r.totals.Resources++
 		v = &Resource{}
 	case frameSchema:
-		r.totals.Schemas++
 		v = &Schema{}
 	case frameTopic:
-		r.totals.Topics++
 		v = &Topic{}
 	case frameLedger:
-		r.totals.Ledgers++
 		v = &Ledger{}
 	case frameEntry:
 		return r.entry()
 	case frameGap:
 		v = &Gap{}
 	case frameCursor:
-		r.totals.Cursors++
 		v = &Cursor{}
 	case frameAcks:
 		v = &Acks{}
@@ -131,10 +127,9 @@ func (r *Reader) next() (any, error) {
 	}
 	switch v := v.(type) {
 	case *Gap:
-		if v.First < 0 || v.Last < v.First {
-			return nil, fmt.Errorf("%w: frame %d: a gap from %d to %d", ErrDamaged, r.frames, v.First, v.Last)
+		if err := v.check(); err != nil {
+			return nil, fmt.Errorf("%w: frame %d: %w", ErrDamaged, r.frames, err)
 		}
-		r.totals.Missing += v.Last - v.First + 1
 	case *Totals:
 		if *v != r.totals {
 			return nil, fmt.Errorf("%w: it says %+v, and holds %+v", ErrDamaged, *v, r.totals)
@@ -169,8 +164,6 @@ func (r *Reader) entry() (*Entry, error) {
 		return nil, fmt.Errorf("%w: frame %d: no entry", ErrDamaged, r.frames)
 	}
 	e.PublishTime, e.Messages, e.Checksum, e.Data = ms, int32(messages), b[0], b[1:]
-	r.totals.Entries++
-	r.totals.Bytes += int64(len(e.Data))
 	return e, nil
 }
 

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"spoolctl/wire"
@@ -122,4 +123,33 @@ type Totals struct {
 	Bytes     int64 `json:"bytes"` // of the entries
 	Cursors   int64 `json:"cursors"`
 	Missing   int64 `json:"missing"` // entries in gaps
+}
+
+// add counts a part.
+func (t *Totals) add(part any) {
+	switch v := part.(type) {
+	case *Resource:
+		t.Resources++
+	case *Schema:
+		t.Schemas++
+	case *Topic:
+		t.Topics++
+	case *Ledger:
+		t.Ledgers++
+	case *Entry:
+		t.Entries++
+		t.Bytes += int64(len(v.Data))
+	case *Gap:
+		t.Missing += v.Last - v.First + 1
+	case *Cursor:
+		t.Cursors++
+	}
+}
+
+// check returns an error for a gap that is none.
+func (g *Gap) check() error {
+	if g.First < 0 || g.Last < g.First {
+		return fmt.Errorf("a gap from %d to %d", g.First, g.Last)
+	}
+	return nil
 }

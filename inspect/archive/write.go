@@ -53,32 +53,31 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 
 // Resource writes a document of the spool.
 func (w *Writer) Resource(r Resource) error {
-	w.totals.Resources++
+	w.totals.add(&r)
 	return w.document(frameResource, r)
 }
 
 // Schema writes one version of a schema.
 func (w *Writer) Schema(s Schema) error {
-	w.totals.Schemas++
+	w.totals.add(&s)
 	return w.document(frameSchema, s)
 }
 
 // Topic begins a topic.
 func (w *Writer) Topic(t Topic) error {
-	w.totals.Topics++
+	w.totals.add(&t)
 	return w.document(frameTopic, t)
 }
 
 // Ledger begins a ledger of the topic.
 func (w *Writer) Ledger(l Ledger) error {
-	w.totals.Ledgers++
+	w.totals.add(&l)
 	return w.document(frameLedger, l)
 }
 
 // Entry writes an entry of the ledger.
 func (w *Writer) Entry(e Entry) error {
-	w.totals.Entries++
-	w.totals.Bytes += int64(len(e.Data))
+	w.totals.add(&e)
 	var head [4 * binary.MaxVarintLen64]byte
 	b := binary.AppendUvarint(head[:0], uint64(e.ID))
 	b = binary.AppendVarint(b, e.PublishTime)
@@ -89,13 +88,13 @@ func (w *Writer) Entry(e Entry) error {
 
 // Gap writes that entries of the ledger are missing.
 func (w *Writer) Gap(g Gap) error {
-	w.totals.Missing += g.Last - g.First + 1
+	w.totals.add(&g)
 	return w.document(frameGap, g)
 }
 
 // Cursor writes a subscription of the topic.
 func (w *Writer) Cursor(c Cursor) error {
-	w.totals.Cursors++
+	w.totals.add(&c)
 	return w.document(frameCursor, c)
 }
 
