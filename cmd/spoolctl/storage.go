@@ -181,8 +181,10 @@ func storageError(dir string, err error) error {
 		return inspectError(dir, err)
 	case errors.Is(err, maintain.ErrOccupied):
 		return &format.Error{Err: err, Hint: "name something new"}
-	case errors.Is(err, maintain.ErrNoBackup), errors.Is(err, fs.ErrNotExist):
-		return &format.Error{Kind: format.ErrUnavailable, Err: err}
+	case errors.Is(err, maintain.ErrNoBackup):
+		return &format.Error{Kind: format.ErrUnavailable, Err: err, Hint: "`spoolctl storage backups TARGET` lists what is there"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &format.Error{Kind: format.ErrUnavailable, Err: err, Hint: "check the path"}
 	case errors.Is(err, storage.ErrTopicNotFound):
 		return &format.Error{Err: err, Hint: "`spoolctl inspect topics` lists what is there"}
 	case errors.Is(err, storage.ErrCursorNotFound):
